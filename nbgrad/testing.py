@@ -242,6 +242,11 @@ def is_close(actual: np.ndarray, expected: np.ndarray, rtol: float, atol: float,
     return np.isclose(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
+def distance(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """|x - y|; of integers without sign, too, whose differences wrap."""
+    return np.maximum(x, y) - np.minimum(x, y) if x.dtype.kind == "u" else np.abs(x - y)
+
+
 def report(actual: np.ndarray, expected: np.ndarray, close: np.ndarray, rtol: float, atol: float) -> str:
     """How many elements differ, and which of them most."""
     lines = [f"{'Tensor-likes' if close.ndim else 'Scalars'} are not {'close' if rtol or atol else 'equal'}!", ""]
@@ -250,7 +255,7 @@ def report(actual: np.ndarray, expected: np.ndarray, close: np.ndarray, rtol: fl
     else:
         lines.append(f"Expected {expected} but got {actual}.")
     with np.errstate(all="ignore"):
-        absolute = np.where(close, 0, np.abs(actual - expected))
+        absolute = np.where(close, 0, distance(actual, expected))
         relative = np.where(close, 0, absolute / np.abs(expected))
     for name, values, allowed in (("absolute", absolute, atol), ("relative", relative, rtol)):
         place = np.unravel_index(int(np.argmax(values)), values.shape)

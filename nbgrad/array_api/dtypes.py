@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import nbgrad
 
 from .. import Tensor
-from ..base.dtypes import DType, bool_
+from ..base.dtypes import UNSIGNED, DType, bool_, result_dtype
 from ..base.errors import RangeError
 from ..tensors.storage import Device
 
@@ -16,7 +16,7 @@ __all__ = ["__array_namespace_info__", "astype", "can_cast", "finfo", "iinfo", "
 KINDS: dict[str, tuple[DType, ...]] = {
     "bool": (bool_,),
     "signed integer": (nbgrad.int8, nbgrad.int16, nbgrad.int32, nbgrad.int64),
-    "unsigned integer": (nbgrad.uint8, nbgrad.uint16, nbgrad.uint32, nbgrad.uint64),
+    "unsigned integer": (nbgrad.uint8, *UNSIGNED),
     "real floating": (nbgrad.float32, nbgrad.float64),
     "complex floating": (nbgrad.complex64, nbgrad.complex128),
 }
@@ -66,21 +66,19 @@ def own_dtype(x: Tensor | DType) -> DType:
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype that tensors, dtypes and numbers are promoted to.
+    """The dtype that tensors, dtypes and numbers are promoted to; of a tensor its dimensions do not count.
+
+    Raises:
+        RangeError: only numbers came. DTypeError: uint64 beside a signed integer.
 
     >>> result_type(nbgrad.int32, nbgrad.float32)
     nbgrad.float32
     """
-    found: DType | None = None
-    numbers = [x for x in arrays_and_dtypes if not isinstance(x, (Tensor, DType))]
-    for x in arrays_and_dtypes:
-        if isinstance(x, (Tensor, DType)):
-            found = own_dtype(x) if found is None else nbgrad.promote_types(found, own_dtype(x))
-    if found is None:
+    dtypes = [own_dtype(x) for x in arrays_and_dtypes if isinstance(x, (Tensor, DType))]
+    if not dtypes:
         raise RangeError("result_type: only numbers came, expected a tensor or a dtype.")
-    for x in numbers:
-        found = nbgrad.result_type(nbgrad.empty(1, dtype=found), x)
-    return found
+    numbers = [x for x in arrays_and_dtypes if not isinstance(x, (Tensor, DType))]
+    return result_dtype([(dtype, 1) for dtype in dtypes], numbers)
 
 
 def together(*tensors: Tensor) -> list[Tensor]:

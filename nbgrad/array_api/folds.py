@@ -51,7 +51,7 @@ def sum(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = F
     tensor([3., 3.])
     """
     axes, dtype = axes_of(x, axis), widened(x, dtype)
-    return nbgrad.sum(x, axes, keepdims, dtype=dtype) if axes else (x.clone() if dtype is None else x.to(dtype, copy=True))
+    return nbgrad.sum(x, axes, keepdims, dtype=dtype) if axes else x.to(dtype=dtype, copy=True)
 
 
 def prod(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
@@ -61,8 +61,7 @@ def prod(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = 
     >>> xp.prod(xp.asarray([2, 3, 4]))
     tensor(24)
     """
-    dtype = widened(x, dtype)
-    found = x.clone() if dtype is None else x.to(dtype, copy=True)
+    found = x.to(dtype=widened(x, dtype), copy=True)
     for each in sorted((a % x.ndim for a in axes_of(x, axis)), reverse=True):
         found = found.prod(each, keepdim=keepdims)
     return found

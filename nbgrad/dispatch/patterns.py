@@ -98,8 +98,7 @@ class Patterns:
             if config.DEBUG:
                 print(f"nbgrad: no function of sizes for {self.label}: {error!r}", file=sys.stderr)
             return None
-        what = plan.offset if isinstance(plan, MovementPlan) else known(plan.record)
-        same = parts is not None and known(parts[0]) == what and parts[1:] == (plan.outs, plan.layouts)
+        same = parts is not None and is_of(plan, *parts)
         if config.DEBUG and not same:
             print(f"nbgrad: a function of sizes is wrong about {self.label}", file=sys.stderr)
         return function if same else None
@@ -113,6 +112,13 @@ class Patterns:
         if k in self.sizes and type(x) is tuple:
             return derivation.opened(f"x{k}", x, None)
         return derivation.opened(f"(x{k}, )", (x,), None)[0] if k in self.sizes and type(x) is int else x
+
+
+def is_of(plan: Plan, record: Any, outs: tuple, layouts: tuple) -> bool:
+    """Whether a plan is made of these parts. Of templates the layouts are compared: ``==`` of tensors asks for their elements."""
+    what = plan.offset if isinstance(plan, MovementPlan) else known(plan.record)
+    same_results = [x.layout for x in outs] == [x.layout for x in plan.outs]
+    return same_results and bool(known(record) == what) and layouts == plan.layouts
 
 
 def are_layouts(x: Any) -> bool:

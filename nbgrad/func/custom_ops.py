@@ -17,7 +17,7 @@ from ..base.errors import ArgumentError, GradError
 from ..base.grad_mode import mode as grad_mode
 from ..graph.edges import requires_grad
 from ..graph.saved import increment_version
-from ..methods.pytree import tree_flatten, tree_leaves, tree_unflatten
+from ..methods.pytree import tree_any_only, tree_flatten, tree_leaves, tree_unflatten
 from ..tensors.tensor import Tensor
 
 __all__ = [
@@ -110,9 +110,9 @@ class CustomOpDef:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         bound = self.bind(args, kwargs)
-        written = [x for name in self.writes for x in tree_leaves(bound.arguments[name]) if isinstance(x, Tensor)]
+        written = [x for name in self.writes for x in tensors_in(bound.arguments[name])]
         for name in self.writes:
-            if grad_mode.enabled and any(isinstance(x, Tensor) and requires_grad(x) for x in tree_leaves(bound.arguments[name])):
+            if grad_mode.enabled and tree_any_only(Tensor, requires_grad, bound.arguments[name]):
                 raise GradError(f"{self.qualname}: {name} is written to, and requires a gradient. Hint: x.detach().")
         leaves, spec = tree_flatten((bound.args, bound.kwargs))
         function = self.functions.get(spec)
@@ -142,7 +142,7 @@ class CustomOpDef:
 
     def run(self, args: tuple, kwargs: dict) -> Any:
         """What the function of the arguments' device returns, which is to be new."""
-        given = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
+        given = tensors_in((args, kwargs))
         kind = given[0].layout.device.type if given else "cpu"
         kernel = self.kernels.get(kind) or self.kernels.get("")
         if kernel is None:
@@ -151,7 +151,7 @@ class CustomOpDef:
             )
         result = kernel(*args, **kwargs)
         memory = {id(x._storage_) for x in given}
-        if any(isinstance(x, Tensor) and id(x._storage_) in memory for x in tree_leaves(result)):
+        if any(id(x._storage_) in memory for x in tensors_in(result)):
             raise ArgumentError(f"{self.qualname}: a result lies in the memory of an argument. Hint: return x.clone().")
         return result
 
@@ -189,6 +189,11 @@ def is_tensor_alone(parameter: inspect.Parameter) -> bool:
         return False
     kind = parameter.annotation
     return kind is Tensor or (isinstance(kind, str) and kind.rpartition(".")[2] == "Tensor")
+
+
+def tensors_in(tree: Any) -> list[Tensor]:
+    """The tensors among the leaves of a nested value."""
+    return [x for x in tree_leaves(tree) if isinstance(x, Tensor)]
 
 
 def kinds_of(device_types: Any) -> tuple[str, ...]:
@@ -294,7 +299,17 @@ def register_kernel(op: Any, device_types: Any, func: Callable | None = None, /,
 
 
 def register_fake(op: Any, func: Callable | None = None, /, **others: Any) -> Callable:
-    """``CustomOpDef.register_fake`` of the operation, or of the name, ``op``; a decorator without ``func``."""
+    """``CustomOpDef.register_fake`` of the operation, or of the name, ``op``; a decorator without ``func``.
+
+    >>> @nbgrad.library.custom_op("examples::pair", mutates_args=())
+    ... def pair(x):
+    ...     return nbgrad.stack([x, x])
+    >>> @register_fake("examples::pair")
+    ... def fake(x):
+    ...     return x.new_empty((3, *x.shape))
+    >>> opcheck(pair, (nbgrad.zeros(1),), raise_exception=False)["test_faketensor"]
+    'the fake results are [((3, 1), nbgrad.float32)], the real ones [((2, 1), nbgrad.float32)]'
+    """
     definition = definition_of(op)
     return definition.register_fake if func is None else definition.register_fake(func)
 
@@ -308,7 +323,17 @@ def register_autograd(op: Any, backward: Callable, /, *, setup_context: Callable
 
 
 def register_vmap(op: Any, func: Callable | None = None, /, **others: Any) -> Callable:
-    """``CustomOpDef.register_vmap`` of the operation, or of the name, ``op``; a decorator without ``func``."""
+    """``CustomOpDef.register_vmap`` of the operation, or of the name, ``op``; a decorator without ``func``.
+
+    >>> @nbgrad.library.custom_op("examples::double", mutates_args=())
+    ... def double(x):
+    ...     return nbgrad.asarray(x.numpy() * 2)
+    >>> @register_vmap(double)
+    ... def batched(info, in_dims, x):
+    ...     return double(x), in_dims[0]
+    >>> nbgrad.vmap(double)(nbgrad.ones(2))
+    tensor([2., 2.])
+    """
     return definition_of(op).register_vmap(func)
 
 
@@ -321,25 +346,27 @@ def opcheck(op: Any, args: tuple, kwargs: dict | None = None, *, raise_exception
 
     Raises:
         ArgumentError: one fails, unless ``raise_exception`` is False.
+
+    >>> @nbgrad.library.custom_op("examples::fill", mutates_args=())
+    ... def fill(x, value):
+    ...     x.fill_(value)
+    >>> opcheck(fill, (nbgrad.zeros(2), 1.0), raise_exception=False)["test_schema"]
+    'x is written to, and is not in mutates_args'
     """
     definition, kwargs = definition_of(op), kwargs or {}
     bound = definition.signature.bind(*args, **kwargs)
     before = {
-        name: [x.detach().clone() for x in tree_leaves(value) if isinstance(x, Tensor)]
+        name: [x.detach().clone() for x in tensors_in(value)]
         for name, value in bound.arguments.items()
         if name not in definition.writes
     }
     result = definition(*args, **kwargs)
-    changed = [
-        name
-        for name, copies in before.items()
-        if not all(map(same, copies, (x for x in tree_leaves(bound.arguments[name]) if isinstance(x, Tensor))))
-    ]
+    changed = [name for name, copies in before.items() if not all(map(same, copies, tensors_in(bound.arguments[name])))]
     found = {
         "test_schema": f"{changed[0]} is written to, and is not in mutates_args" if changed else "SUCCESS",
         "test_faketensor": fake_difference(definition, args, kwargs, result),
     }
-    asks = any(isinstance(x, Tensor) and requires_grad(x) for x in tree_leaves(bound.arguments))
+    asks = tree_any_only(Tensor, requires_grad, bound.arguments)
     missing = asks and definition.backward is None and not definition.writes
     found["test_autograd_registration"] = "no gradient is registered" if missing else "SUCCESS"
     wrong = [f"{name}: {text}" for name, text in found.items() if text != "SUCCESS"]
@@ -357,10 +384,7 @@ def fake_difference(definition: CustomOpDef, args: tuple, kwargs: dict, result: 
     """What the function of ``register_fake`` says otherwise than the operation does."""
     if definition.fake is None:
         return "SUCCESS"
-    kinds = [
-        [(tuple(x.shape), x.dtype) for x in tree_leaves(each) if isinstance(x, Tensor)]
-        for each in (definition.fake(*args, **kwargs), result)
-    ]
+    kinds = [[(tuple(x.shape), x.dtype) for x in tensors_in(each)] for each in (definition.fake(*args, **kwargs), result)]
     return "SUCCESS" if kinds[0] == kinds[1] else f"the fake results are {kinds[0]}, the real ones {kinds[1]}"
 
 

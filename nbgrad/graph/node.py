@@ -41,6 +41,7 @@ __all__ = [
     "by_operand",
     "name_of",
     "node_meta",
+    "placed",
     "saved_slots",
     "visible_node",
 ]
@@ -121,12 +122,24 @@ class LeafHooks(Hooks):
         self.grad_dtype: object = OWN_DTYPE
 
 
-def add_hook(hooks: Hooks, hook: Callable) -> RemovableHandle:
-    """Add ``hook`` to ``hooks``."""
+def add_hook(hooks: Hooks, hook: Callable, prepend: bool = False) -> RemovableHandle:
+    """Add ``hook`` to the end of ``hooks``, or to the front.
+
+    Raises:
+        ArgumentError: it cannot be called.
+    """
     if not callable(hook):
         raise ArgumentError(f"register_hook: expected a callable, got {type(hook).__name__}.")
+    return placed(hooks, hook, prepend)
+
+
+def placed(hooks: Hooks, hook: Any, prepend: bool) -> RemovableHandle:
+    """``add_hook`` of what is known to be right."""
     handle = RemovableHandle(hooks)
+    others = dict(hooks) if prepend else {}
     hooks[handle.id] = hook
+    for key in others:  # one after the other to the end
+        hooks[key] = hooks.pop(key)
     return handle
 
 

@@ -35,7 +35,7 @@ class Adaptive:
         self.problem, self.settings, self.tableau = problem, settings, settings.tableau
         self.func, self.t, self.name = problem.func, problem.t, problem.name
         self.times: list[float] = self.t.detach().tolist()
-        self.sign = 1.0 if self.times[-1] >= self.times[0] else -1.0
+        self.sign = problem.sign
         options = settings.options
         self.norm = options.get("norm") or root_mean_square
         self.safety, self.most, self.least = (

@@ -138,8 +138,7 @@ class Adjoint(Function):
                 inputs = (y, *params)
                 if not slope.requires_grad:
                     return (slope, *(nbgrad.zeros_like(x) for x in inputs))
-                found = nbgrad.grad(slope, inputs, -cotangent, allow_unused=True)
-            return (slope.detach(), *(nbgrad.zeros_like(x) if d is None else d for x, d in zip(inputs, found)))
+                return (slope.detach(), *nbgrad.grad(slope, inputs, -cotangent, materialize_grads=True))
 
         vars(augmented).update(back.callbacks)
         method, _, rtol, atol, options = back.settings

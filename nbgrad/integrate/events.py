@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import nbgrad
 
@@ -12,6 +12,7 @@ from ..base.errors import ArgumentError, RangeError
 from .adaptive import Adaptive
 from .fixed import fixed_segments
 from .problem import Problem, Settings
+from .steps import Segment
 from .tableaus import ADAPTIVE
 
 __all__ = ["Found", "Sought", "found_event"]
@@ -35,7 +36,7 @@ class Found(NamedTuple):
     state_at: Callable[[Tensor], Tensor]
 
 
-def segments_of(problem: Problem, settings: Settings) -> Iterator[Any]:
+def segments_of(problem: Problem, settings: Settings) -> Iterator[Segment]:
     """Steps from ``t[0]`` on, in the direction of the other times."""
     return Adaptive(problem, settings).segments() if settings.method in ADAPTIVE else fixed_segments(problem, settings)
 
@@ -97,7 +98,7 @@ def found_event(problem: Problem, settings: Settings, event_fn: Callable) -> Fou
     raise RangeError(f"{problem.name}: there is no event before the state, or event_fn, is infinite or NaN.")
 
 
-def refined(sought: Sought, segment: Any, t: Tensor) -> Found:
+def refined(sought: Sought, segment: Segment, t: Tensor) -> Found:
     """The event within a step."""
     start = float(segment.start)
     low, high = start, start + float(segment.h)

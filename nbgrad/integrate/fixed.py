@@ -76,8 +76,7 @@ def grid_of(problem: Problem, settings: Settings) -> Tensor | None:
 def along(grid: Tensor, problem: Problem, settings: Settings) -> Tensor:
     """Steps along a grid; states between its times by lines, or by cubics."""
     func, y, t, step = problem.func, problem.y0, problem.t, stepper(problem.func, settings)
-    sign = 1.0 if float(t[-1]) >= float(t[0]) else -1.0
-    times, states, cubic = t.detach().tolist(), [y], settings.options.get("interp", "linear") == "cubic"
+    sign, times, states, cubic = problem.sign, t.detach().tolist(), [y], settings.options.get("interp", "linear") == "cubic"
     for k, end in enumerate(grid.detach().tolist()[1:]):
         start, h = grid[k], grid[k + 1] - grid[k]
         problem.tell("step", start, y, h)
@@ -105,7 +104,7 @@ def fixed_segments(problem: Problem, settings: Settings) -> Iterator[Segment]:
         raise RangeError(
             f'{problem.name}: {settings.method} steps to an event. Hint: options={{"step_size": 0.01}} of a single-step method.'
         )
-    h = float(size) if float(t[-1]) >= float(t[0]) else -float(size)
+    h = problem.sign * float(size)
     n = 0
     while True:
         start = t[0] + n * h

@@ -53,6 +53,11 @@ class Problem(NamedTuple):
     restored: Callable[[Tensor], Any]
     callbacks: dict[str, Callable]
 
+    @property
+    def sign(self) -> float:
+        """1.0 where times rise, -1.0 where they fall."""
+        return 1.0 if float(self.t[-1]) >= float(self.t[0]) else -1.0
+
     def tell(self, what: str, t: Any, y: Tensor, h: Any) -> None:
         """Call a callback, if there is one, with tensors."""
         if what in self.callbacks:

@@ -25,6 +25,7 @@ __all__ = [
     "number_to_gpu",
     "on_gpu",
     "put_back",
+    "storage_on",
 ]
 
 
@@ -72,6 +73,13 @@ def fresh_memory(layout: Layout) -> Any:
     if layout.memory is None:
         return np.empty(layout.numel, layout.descr)
     return layout.memory.request(layout.numel * layout.dtype.itemsize)
+
+
+def storage_on(memory: Any, device: Device) -> Storage:
+    """A storage on memory, of which no capture is told."""
+    storage = Storage()
+    storage.array, storage.version, storage.device, storage.writable = memory, 0, device, True
+    return storage
 
 
 def elements_there(x: Tensor) -> np.ndarray:

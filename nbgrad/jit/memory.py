@@ -9,7 +9,7 @@ from ..tensors.storage import CPU, Device
 from .ir import Value
 from .steps import Host, Place, Schedule
 
-__all__ = ["ALIGNMENT", "Plan", "device_of", "plan_memory"]
+__all__ = ["ALIGNMENT", "Plan", "device_of", "plan_memory", "reads_of"]
 
 ALIGNMENT = 64  # a line of the cache, and the widest vector
 ALIGNMENT_ON_GPU = 512  # as memory of its own has it: libraries choose algorithms by that

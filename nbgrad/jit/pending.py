@@ -14,9 +14,9 @@ from weakref import ref
 from ..graph.saved import count_write
 from ..kernels.cpu.build import prepare
 from ..native.plans import LateRecord, Plan
-from ..tensors.storage import Device, Storage
+from ..tensors.storage import Storage
 from ..tensors.tensor import Tensor, native
-from .devices import copied, fresh_memory
+from .devices import copied, fresh_memory, storage_on
 
 __all__ = ["Pending"]
 
@@ -138,7 +138,7 @@ class Pending:
         """A tensor at a place, on a storage of its own; a number as it is."""
         if type(x) is not Place:
             return x
-        storage = storage_of(self.copies.get(id(x.array), x.array), layout.device)
+        storage = storage_on(self.copies.get(id(x.array), x.array), layout.device)
         return native.tensor(layout.template, storage, x.offset, False, None)
 
     def part(self, storages: Iterable[Storage]) -> None:
@@ -162,15 +162,8 @@ class Pending:
         self.launches, self.unknown = [], set()
 
 
-def storage_of(memory: Any, device: Device) -> Storage:
-    """A storage of which no capture is told."""
-    storage = Storage()
-    storage.array, storage.version, storage.device, storage.writable = memory, 0, device, True
-    return storage
-
-
 def blank(template: Tensor) -> Tensor:
     """A result with memory that nobody has written to."""
     layout = template.layout
-    storage = storage_of(fresh_memory(layout), layout.device)
+    storage = storage_on(fresh_memory(layout), layout.device)
     return native.tensor(template, storage, template._offset_, template._needs_grad_, template._meta_)

@@ -13,9 +13,9 @@ from ..native.objects import pack_words
 from ..native.plans import NUMBER_CODES
 from ..native.sequences import DEVICE, FILL, GUARD, HOST, LAUNCH, REPEAT
 from ..tensors.layout import memory_on
-from ..tensors.storage import Device, Storage, wrap_array
+from ..tensors.storage import Device, wrap_array
 from ..tensors.tensor import Tensor, native
-from .devices import is_gpu
+from .devices import is_gpu, storage_on
 from .ir import Value
 from .memory import Plan, device_of, plan_memory
 from .replay import run_node
@@ -269,7 +269,7 @@ def host_of(
                 given[value] = native.tensor(template, shared, begin + offset, False, None)
                 continue
             if kind == ROOMS:
-                given[value] = native.tensor(template, storage_on(devices[k], held[rooms + k]), offset, False, None)
+                given[value] = native.tensor(template, storage_on(held[rooms + k], devices[k]), offset, False, None)
                 continue
             if kind == RETURNED:
                 owner: Any = [x for made in held[arrays:] for x in made]
@@ -294,13 +294,6 @@ def host_of(
         return tuple([placed(x, value, own, results[k] if kind == RESULTS else None) for x, value, (kind, k) in made])
 
     return host
-
-
-def storage_on(device: Device, memory: Any) -> Storage:
-    """A storage on a room, of which nobody is told."""
-    storage = Storage()
-    storage.array, storage.version, storage.device, storage.writable = memory, 0, device, True
-    return storage
 
 
 def placed(x: Tensor, value: Value, shared: set[int], target: Tensor | None) -> Tensor:

@@ -9,7 +9,8 @@ from ..dispatch.updates import together_plan
 from ..native.plans import known
 from .hosts import function_named
 from .ir import Value
-from .steps import DeviceLaunch, Place, Schedule, Step, number
+from .memory import reads_of
+from .steps import DeviceLaunch, Schedule, Step, number
 from .updates import UPDATE
 
 __all__ = ["join_updates"]
@@ -39,14 +40,8 @@ def join_updates(schedule: Schedule) -> None:
 
 def is_overwritten(steps: list[Step], at: int, last: int) -> bool:
     """Whether what an update reads is written before the last one of its group."""
-    reads = {read.value for read in reads_of(steps[at]) if isinstance(read, Place)}
+    reads = set(reads_of(steps[at]))
     return any(value in reads for step in steps[at + 1 : last + 1] for value in step.writes)
-
-
-def reads_of(step: Any) -> tuple:
-    """What a launch reads."""
-    reads: tuple = step.reads
-    return reads
 
 
 def join(members: list[Any], places: list[int], steps: list[Any], schedule: Schedule) -> None:

@@ -6,7 +6,14 @@ import linecache
 from types import FunctionType
 from typing import Any
 
-__all__ = ["late_text", "ready", "register_source", "run_text"]
+from ..base.dtypes import WIDTHS
+
+__all__ = ["in_dtype", "late_text", "ready", "register_source", "run_text"]
+
+
+def in_dtype(text: str, dtype: str) -> str:
+    """A kernel's text for numbers of a dtype, which is ``T(`` there and in names like ``at_T(``; ``SIZE`` is their bytes."""
+    return text.replace("_T(", f"_{dtype}(").replace(" T(", f" {dtype}(").replace("SIZE", str(WIDTHS[dtype]))
 
 
 def register_source(text: str, label: str) -> str:

@@ -480,6 +480,7 @@ def install_variants() -> None:
     for variant in VARIANTS:
         plain = variant.build(CALLS.__getitem__)
         plain.__doc__ = Docstring(variant.names[0], str(plain.__doc__), variant=True)
+        plain.__qualname__ = plain.__name__  # as errors of Python's name it
         over = variant.build(inplace_of) if variant.inplace else None
         if over is not None:
             over.__name__ = over.__qualname__ = variant.names[0] + "_"

@@ -307,12 +307,22 @@ class ParameterDict(_Named):
 
     held = PARAMETER
 
+    def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None) -> None:
+        super().__init__()
+        self.update(() if parameters is None else parameters)
+
     def get(self, key: str, default: Any = None) -> Any:
         """The parameter ``key``; ``default`` if it is not there."""
         return self[key] if key in self else default
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The parameter ``key``; if it is not there, ``default`` becomes it."""
+        """The parameter ``key``; if it is not there, ``default`` becomes it.
+
+        >>> import nbgrad
+        >>> parameters = nbgrad.nn.ParameterDict()
+        >>> parameters.setdefault("a", nbgrad.ones(1)) is parameters["a"]
+        True
+        """
         if key not in self:
             self[key] = default
         return self[key]
@@ -322,6 +332,10 @@ class ParameterDict(_Named):
 
         Raises:
             NamingError: there is none; a KeyError too.
+
+        >>> import nbgrad
+        >>> nbgrad.nn.ParameterDict({"a": nbgrad.ones(1), "b": nbgrad.zeros(1)}).popitem()[0]
+        'b'
         """
         if not len(self):
             raise NamingError("ParameterDict.popitem: there are no parameters.")
@@ -350,10 +364,6 @@ class ParameterDict(_Named):
     def __ior__(self, other: ParameterDict) -> ParameterDict:
         self.update(other._members())
         return self
-
-    def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None) -> None:
-        super().__init__()
-        self.update(() if parameters is None else parameters)
 
     def _hold(self, name: str, member: Any) -> None:
         super()._hold(name, as_parameter(member))

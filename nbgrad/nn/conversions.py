@@ -38,6 +38,10 @@ class Convertible:
 
         Raises:
             ArgumentError: ``dtype`` is neither floating nor complex.
+
+        >>> import nbgrad
+        >>> nbgrad.nn.Linear(2, 3).to(nbgrad.float64).weight.dtype
+        nbgrad.float64
         """
         for target in targets:
             if isinstance(target, type(nbgrad.float32)):

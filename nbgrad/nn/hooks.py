@@ -15,7 +15,7 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import ArgumentError, GradError
 from ..graph.edges import RemovableHandle
-from ..graph.node import Hooks
+from ..graph.node import Hooks, placed
 
 __all__ = ["EVERYWHERE", "ForwardHook", "HookTable", "ModuleHooks"]
 
@@ -44,14 +44,7 @@ class ModuleHooks:
         function = hook.function if isinstance(hook, ForwardHook) else hook
         if not callable(function):
             raise ArgumentError(f"Module: expected a callable as hook, got {type(function).__name__}.")
-        hooks = getattr(self, kind)
-        handle = RemovableHandle(hooks)
-        others = dict(hooks) if prepend else {}
-        if prepend:
-            hooks.clear()
-        hooks[handle.id] = hook
-        hooks.update(others)
-        return handle
+        return placed(getattr(self, kind), hook, prepend)
 
     def all_of(self, kind: str) -> list[tuple[int, Any]]:
         """The hooks of a kind: those of all modules, then the module's own."""

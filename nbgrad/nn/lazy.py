@@ -10,6 +10,7 @@ from .. import Parameter, Tensor
 from ..base.errors import ArgumentError
 from .instance_layers import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from .layers import Linear
+from .members import PARAMETER
 from .module import Module
 from .normal_layers import BatchNorm1d, BatchNorm2d, BatchNorm3d
 
@@ -75,6 +76,10 @@ class LazyModuleMixin(Module):
         handle = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
         self.__dict__["_initialize_hook"] = handle
 
+    def _waiting(self) -> list[tuple[str, UninitializedParameter]]:
+        """Names and parameters whose shape is still to be known."""
+        return [(name, each) for name, each in self._own(PARAMETER) if isinstance(each, UninitializedParameter)]
+
     def _know(self: Any, **shapes: tuple[int, ...]) -> None:
         """Give the parameters that wait these shapes, and all their first values; none waits after a state was loaded."""
         if not self.has_uninitialized_params():
@@ -88,16 +93,15 @@ class LazyModuleMixin(Module):
     def _prepare_for(self, state: Any, prefix: str, version: int | None) -> None:
         """Parameters that wait for a shape take that of the state."""
         super()._prepare_for(state, prefix, version)
-        for name, parameter in self._own("parameter"):
-            if isinstance(parameter, UninitializedParameter) and prefix + name in state:
+        for name, parameter in self._waiting():
+            if prefix + name in state:
                 parameter.materialize(nbgrad.asarray(state[prefix + name]).shape)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         """Parameters that wait for a shape are in the state as they are."""
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        for name, parameter in self._own("parameter"):
-            if isinstance(parameter, UninitializedParameter):
-                destination[prefix + name] = parameter
+        for name, parameter in self._waiting():
+            destination[prefix + name] = parameter
 
     def has_uninitialized_params(self) -> bool:
         """Whether the shape of a parameter is still to be known.
@@ -105,7 +109,7 @@ class LazyModuleMixin(Module):
         >>> LazyLinear(2).has_uninitialized_params()
         True
         """
-        return any(isinstance(each, UninitializedParameter) for _, each in self._own("parameter"))
+        return bool(self._waiting())
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
         """Give parameters their shapes and first values, by the arguments of the first call. A subclass defines it."""

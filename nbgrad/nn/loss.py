@@ -218,7 +218,12 @@ class HuberLoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """The cross-entropy of a yes-or-no target and a probability."""
+    """The cross-entropy of a yes-or-no target and a probability.
+
+    >>> import nbgrad
+    >>> BCELoss()(nbgrad.tensor([0.5]), nbgrad.ones(1))
+    tensor(0.6931)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """``input``: probabilities; ``target``: numbers from 0 to 1 of the same shape."""
@@ -349,7 +354,12 @@ class GaussianNLLLoss(_Loss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """What the score of the right class lacks of being above the others by the margin: see ``functional.multi_margin_loss``."""
+    """What the score of the right class lacks of being above the others by the margin: see ``functional.multi_margin_loss``.
+
+    >>> import nbgrad
+    >>> MultiMarginLoss()(nbgrad.tensor([[0.5, 0.0]]), nbgrad.tensor([0]))
+    tensor(0.2500)
+    """
 
     def __init__(
         self,
@@ -369,7 +379,12 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean over classes of the cross-entropies of yes-or-no targets and the sigmoids of scores."""
+    """The mean over classes of the cross-entropies of yes-or-no targets and the sigmoids of scores.
+
+    >>> import nbgrad
+    >>> MultiLabelSoftMarginLoss()(nbgrad.zeros(1, 2), nbgrad.tensor([[1.0, 0.0]]))
+    tensor(0.6931)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Both ``(samples, classes)``."""

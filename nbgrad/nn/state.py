@@ -19,10 +19,11 @@ import nbgrad
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, NotSupportedError, ShapeError
 from ..graph.edges import RemovableHandle
-from ..graph.node import Hooks, add_hook
+from ..graph.node import add_hook
 from .members import BUFFER, BUFFERS, MODULE, PARAMETER, join
+from .state_hooks import StateHooked
 
-__all__ = ["EXTRA_STATE", "IncompatibleKeys", "StateHooks", "Stateful"]
+__all__ = ["EXTRA_STATE", "IncompatibleKeys", "Stateful"]
 
 # The name under which a module's further state stands in the dictionary.
 EXTRA_STATE = "_extra_state"
@@ -40,14 +41,6 @@ class IncompatibleKeys(NamedTuple):
         return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
-class StateHooks:
-    """Who has a say in the state of one module, in the order in which they are called."""
-
-    def __init__(self) -> None:
-        self.before_saving, self.after_saving = Hooks(), Hooks()
-        self.before_loading, self.after_loading = Hooks(), Hooks()
-
-
 class OfPrivateName(NamedTuple):
     """A hook of one of torch's older, private methods: what it returns counts, and before a load it is not given the module."""
 
@@ -57,7 +50,7 @@ class OfPrivateName(NamedTuple):
         return self.function(*args)
 
 
-class Stateful:
+class Stateful(StateHooked):
     """What a Module is as far as its state goes.
 
     Attributes:
@@ -65,7 +58,6 @@ class Stateful:
     """
 
     _version: int = 1
-    _state_hooks_: StateHooks | None = None
 
     # What Module defines.
     _own: Any
@@ -74,12 +66,6 @@ class Stateful:
     _walk: Any
 
     # Hooks
-
-    def _own_state_hooks(self) -> StateHooks:
-        """The module's hooks, made on first use."""
-        if self._state_hooks_ is None:
-            self.__dict__["_state_hooks_"] = StateHooks()
-        return self._state_hooks_  # type: ignore[return-value]
 
     def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(module, prefix, keep_vars)`` before the module puts its entries into a state.
@@ -96,6 +82,12 @@ class Stateful:
         """Call ``hook(module, state_dict, prefix, local_metadata)`` when the entries of the module and of all below are there.
 
         It may change ``state_dict``, and returns None.
+
+        >>> from nbgrad import nn
+        >>> layer = nn.Linear(1, 1)
+        >>> handle = layer.register_state_dict_post_hook(lambda module, state, prefix, metadata: state.clear())
+        >>> len(layer.state_dict())
+        0
         """
         return add_hook(self._own_state_hooks().after_saving, hook)
 
@@ -155,6 +147,10 @@ class Stateful:
         Returns:
             Detached tensors that share memory with the module's; the tensors themselves if ``keep_vars``. Its attribute
             ``_metadata`` has the ``_version`` of every module.
+
+        >>> from nbgrad import nn
+        >>> list(nn.Sequential(nn.Linear(2, 3), nn.Tanh()).state_dict())
+        ['0.weight', '0.bias']
         """
         if args:
             warnings.warn("state_dict: give destination, prefix and keep_vars by name.", FutureWarning, stacklevel=2)
@@ -166,13 +162,12 @@ class Stateful:
         metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = metadata
-        hooks = self._state_hooks_
-        for hook in list(hooks.before_saving.values()) if hooks else ():
+        for hook in self._state_hooks_of("before_saving"):
             hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._own(MODULE):
             module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for hook in list(hooks.after_saving.values()) if hooks else ():
+        for hook in self._state_hooks_of("after_saving"):
             destination = after_saving(hook, self, destination, prefix, metadata)
         return destination
 
@@ -203,7 +198,14 @@ class Stateful:
             The names that are missing from ``state_dict``, and those that this module does not have.
 
         Raises:
-            ShapeError: a name or a shape does not fit; the message lists all that do not.
+            ShapeError: a name or a shape does not fit; the message lists all that do not. ArgumentError: no mapping.
+
+        >>> import nbgrad
+        >>> layer = nbgrad.nn.Linear(1, 1)
+        >>> layer.load_state_dict({"weight": nbgrad.ones(1, 1)}, strict=False)
+        IncompatibleKeys(missing_keys=['bias'], unexpected_keys=[])
+        >>> layer.weight.item()
+        1.0
         """
         if not isinstance(state_dict, Mapping):
             raise ArgumentError(f"load_state_dict: expected a mapping, got {type(state_dict).__name__}.")
@@ -242,7 +244,7 @@ class Stateful:
             local_metadata: "version", if the state has it; "assign_to_params_buffers" where tensors are not to be copied.
             strict: whether to note what is missing and unexpected.
         """
-        for hook in list(self._state_hooks_.before_loading.values()) if self._state_hooks_ else ():
+        for hook in self._state_hooks_of("before_loading"):
             module = () if isinstance(hook, OfPrivateName) else (self,)
             hook(*module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         noted = IncompatibleKeys(missing_keys, unexpected_keys) if strict else IncompatibleKeys([], [])
@@ -338,7 +340,7 @@ def load(
         below = f"{prefix}{name}."
         part = OrderedDict((key, value) for key, value in state.items() if key.startswith(below))
         load(child, part, below, metadata, assign, keys, problems, writes)
-    for hook in list(module._state_hooks_.after_loading.values()) if module._state_hooks_ else ():
+    for hook in module._state_hooks_of("after_loading"):
         if hook(module, keys) is not None:
             raise ArgumentError("register_load_state_dict_post_hook: the hook returned something, expected None.")
 

@@ -10,7 +10,6 @@ tensor there: each is the other's transpose, and is constant in the tensor in wh
 
 from __future__ import annotations
 
-import math
 from operator import index
 
 from ..base.errors import ArgumentError, RangeError, ShapeError
@@ -164,11 +163,8 @@ def adaptive_windows(name: str, x, count: int, output_size) -> tuple:
 
 def with_places(x, settings: tuple, return_indices: bool):
     """The greatest numbers, perhaps with their places."""
-    if not return_indices:
-        return scalar.max_pool(x, *settings)
-    places, lead = scalar.max_pool_places(x, *settings), tuple(x.shape)[: x.ndim - len(settings[0])]
-    values = x.reshape((*lead, math.prod(x.shape[len(lead) :]))).gather(-1, places.reshape((*lead, math.prod(settings[0]))))
-    return values.reshape(places.shape), places
+    values = scalar.max_pool(x, *settings)
+    return (values, scalar.max_pool_places(x, *settings)) if return_indices else values
 
 
 SIZES = {1: "L", 2: "H, W", 3: "D, H, W"}

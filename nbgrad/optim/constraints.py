@@ -71,13 +71,13 @@ class Constraint:
     """A function of parameters that is kept within limits.
 
     Attributes:
-        gradients: by all parameters, of its values with ``weights``, with their history; computed after the ``at``-th move.
+        gradient: by all parameters, of its values with ``weights``, with its history; computed after the ``at``-th move.
     """
 
     def __init__(self, problem: Any, fun: Callable[[], Any]) -> None:
         self.problem, self.fun = problem, fun
         self.at, self.weights = -1, np.empty(0)
-        self.gradients: list[Tensor] = []
+        self.gradient: Any = None
 
     def evaluated(self, vector: np.ndarray) -> Tensor:
         """All its values there in a row.
@@ -120,6 +120,6 @@ class Constraint:
             if self.at != self.problem.moves or not np.array_equal(self.weights, weights):
                 found = self.evaluated(vector)
                 total = (found * nbgrad.tensor(weights, dtype=found.dtype, device=found.device)).sum()
-                self.gradients = self.problem.derivatives(total, create_graph=True)
+                self.gradient = self.problem.gradient_of(total)
                 self.at, self.weights = self.problem.moves, weights
-            return self.problem.along(self.gradients, direction)
+            return self.problem.along(self.gradient, direction)

@@ -14,15 +14,9 @@ from typing import Any
 from ..base.errors import ArgumentError
 from ..graph.edges import RemovableHandle
 from ..graph.node import Hooks, add_hook
+from ..nn.state_hooks import StateHooked
 
-__all__ = [
-    "REGISTERED",
-    "Hooked",
-    "StateHooks",
-    "StepHooks",
-    "register_optimizer_step_post_hook",
-    "register_optimizer_step_pre_hook",
-]
+__all__ = ["REGISTERED", "Hooked", "StepHooks", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 
 class StepHooks:
@@ -32,24 +26,15 @@ class StepHooks:
         self.before, self.after = Hooks(), Hooks()
 
 
-class StateHooks:
-    """What is called around ``state_dict`` and ``load_state_dict``."""
-
-    def __init__(self) -> None:
-        self.before_saving, self.after_saving = Hooks(), Hooks()
-        self.before_loading, self.after_loading = Hooks(), Hooks()
-
-
 EVERYWHERE = StepHooks()
 # How many hooks of steps were ever registered: what captured programs look at.
 REGISTERED = {"count": 0}
 
 
-class Hooked:
+class Hooked(StateHooked):
     """What an Optimizer is as far as hooks go."""
 
     _step_hooks_: StepHooks | None = None
-    _state_hooks_: StateHooks | None = None
     _steps_are_hooked_ = False
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -68,12 +53,6 @@ class Hooked:
     def _calls_hooks(self) -> bool:
         """Whether hooks are called around a step."""
         return any(each.before or each.after for each in (EVERYWHERE, self._step_hooks_) if each is not None)
-
-    def _own_state_hooks(self) -> StateHooks:
-        """The hooks of this optimizer's states, made on first use."""
-        if self._state_hooks_ is None:
-            self._state_hooks_ = StateHooks()
-        return self._state_hooks_
 
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before every step; what it returns, unless None, takes the place of both.
@@ -94,7 +73,7 @@ class Hooked:
 
     def register_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer)`` before ``state_dict``."""
-        return placed(self._own_state_hooks().before_saving, hook, prepend)
+        return add_hook(self._own_state_hooks().before_saving, hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` after ``state_dict``; what it returns, unless None, takes the place of the state.
@@ -105,31 +84,37 @@ class Hooked:
         >>> optimizer.state_dict()["epoch"]
         3
         """
-        return placed(self._own_state_hooks().after_saving, hook, prepend)
+        return add_hook(self._own_state_hooks().after_saving, hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` before ``load_state_dict``, with a shallow copy, which it may change; what it
-        returns, unless None, is loaded instead."""
-        return placed(self._own_state_hooks().before_loading, hook, prepend)
+        returns, unless None, is loaded instead.
+
+        >>> import nbgrad
+        >>> optimizer = nbgrad.optim.SGD([nbgrad.zeros(1, requires_grad=True)], lr=1.0)
+        >>> handle = optimizer.register_load_state_dict_pre_hook(lambda optimizer, state: state["optimizer"])
+        >>> optimizer.load_state_dict({"optimizer": optimizer.state_dict()})
+        """
+        return add_hook(self._own_state_hooks().before_loading, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer)`` after ``load_state_dict``."""
-        return placed(self._own_state_hooks().after_loading, hook, prepend)
+        return add_hook(self._own_state_hooks().after_loading, hook, prepend)
 
     # What the base class calls around its states.
 
     def _before_saving(self) -> None:
-        for hook in list(self._state_hooks_.before_saving.values()) if self._state_hooks_ else ():
+        for hook in self._state_hooks_of("before_saving"):
             hook(self)
 
     def _after_saving(self, state: Any) -> Any:
-        for hook in list(self._state_hooks_.after_saving.values()) if self._state_hooks_ else ():
+        for hook in self._state_hooks_of("after_saving"):
             new = hook(self, state)
             state = state if new is None else new
         return state
 
     def _before_loading(self, state: Any) -> Any:
-        hooks = list(self._state_hooks_.before_loading.values()) if self._state_hooks_ else []
+        hooks = self._state_hooks_of("before_loading")
         state = dict(state) if hooks else state
         for hook in hooks:
             new = hook(self, state)
@@ -137,17 +122,8 @@ class Hooked:
         return state
 
     def _after_loading(self) -> None:
-        for hook in list(self._state_hooks_.after_loading.values()) if self._state_hooks_ else ():
+        for hook in self._state_hooks_of("after_loading"):
             hook(self)
-
-
-def placed(hooks: Hooks, hook: Callable, prepend: bool) -> RemovableHandle:
-    """Add a hook to the end, or to the front."""
-    others = dict(hooks) if prepend else {}
-    handle = add_hook(hooks, hook)
-    for key in others:  # one after the other to the end
-        hooks[key] = hooks.pop(key)
-    return handle
 
 
 def hook_all_steps() -> None:

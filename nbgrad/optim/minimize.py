@@ -120,7 +120,7 @@ class Problem:
 
     Attributes:
         moves: how often the parameters were moved; the last time to ``place``, by writes that made them ``versions``.
-        at: after which move ``gradients`` were computed, with their history.
+        at: after which move ``gradient`` was computed, with its history.
     """
 
     def __init__(self, fn: Callable[[], Tensor], params: Sequence[Any]) -> None:
@@ -133,7 +133,7 @@ class Problem:
         self.at, self.moves = -1, 0
         self.place: np.ndarray | None = None
         self.versions: list[int] = []
-        self.gradients: list[Tensor] = []
+        self.gradient: Any = None
 
     # ---- between parameters and vectors ----------------------------------------------------------------------------------
 
@@ -184,16 +184,19 @@ class Problem:
             return [nbgrad.zeros_like(p) for p in self.params]
         return [*nbgrad.grad(of, self.params, along, allow_unused=True, materialize_grads=True, **options)]
 
-    def differentiated(self, vector: np.ndarray) -> list[Tensor]:
-        """The gradients there, with their history."""
+    def gradient_of(self, of: Tensor) -> Tensor:
+        """The gradient with its history, by all parameters in a row."""
+        return nbgrad.cat([in_a_row(g) for g in self.derivatives(of, create_graph=True)])
+
+    def differentiated(self, vector: np.ndarray) -> Tensor:
+        """The gradient there, with its history."""
         self.move(vector)
         if self.at != self.moves:
-            self.gradients, self.at = self.derivatives(self.evaluated(vector), create_graph=True), self.moves
-        return self.gradients
+            self.gradient, self.at = self.gradient_of(self.evaluated(vector)), self.moves
+        return self.gradient
 
-    def along(self, gradients: list[Tensor], direction: np.ndarray) -> np.ndarray:
-        """The derivative of the gradients' product with a direction."""
-        gradient = nbgrad.cat([in_a_row(g) for g in gradients])
+    def along(self, gradient: Tensor, direction: np.ndarray) -> np.ndarray:
+        """The derivative of a gradient's product with a direction."""
         along = nbgrad.tensor(direction, dtype=gradient.dtype, device=gradient.device)
         return self.flat(self.derivatives(gradient, along, retain_graph=True))
 

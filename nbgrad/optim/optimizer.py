@@ -37,6 +37,7 @@ __all__ = [
     "refuse_both",
     "refuse_complex",
     "refuse_differentiable",
+    "refuse_sparse_decay",
     "register_optimizer_step_post_hook",
     "register_optimizer_step_pre_hook",
     "require",
@@ -223,7 +224,7 @@ class Optimizer(Hooked):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients; with ``set_to_none=False``, detach them and fill them with zeros."""
-        zero_grads(chain.from_iterable(group["params"] for group in self.param_groups), set_to_none)
+        zero_grads(self._params(), set_to_none)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Optimise more parameters.
@@ -382,6 +383,16 @@ def refuse_complex(owner: str, params: Iterable[Tensor]) -> None:
     for position, p in enumerate(params):
         if p.is_complex():
             raise DTypeError(f"{owner}: params[{position}] is {p.dtype.name}, expected real parameters. Hint: view_as_real.")
+
+
+def refuse_sparse_decay(owner: str, group: Mapping[str, Any]) -> None:
+    """Refuse weight decay of a parameter whose gradient is sparse: it would be of all rows.
+
+    Raises:
+        NotSupportedError: the group has some.
+    """
+    if group["weight_decay"]:
+        raise NotSupportedError(f"{owner}: weight_decay of a parameter whose gradient is sparse. Hint: weight_decay=0.")
 
 
 def refuse_both(owner: str, foreach: bool | None, fused: bool | None) -> None:

@@ -6,12 +6,20 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import Tensor, zeros_like
-from ..base.errors import NotSupportedError
 from ..dispatch.updates import changing, fused_updates
 from ..tensors.layout import sparse_marks
 from ..tensors.tensor import is_sparse
 from . import rules
-from .optimizer import Optimizer, options_in, refuse_both, refuse_differentiable, require, require_numbers, together
+from .optimizer import (
+    Optimizer,
+    options_in,
+    refuse_both,
+    refuse_differentiable,
+    refuse_sparse_decay,
+    require,
+    require_numbers,
+    together,
+)
 
 __all__ = ["SGD"]
 
@@ -104,8 +112,7 @@ class SGD(Optimizer):
             if not is_sparse(g):
                 others.append(p)
                 continue
-            if group["weight_decay"]:
-                raise NotSupportedError("SGD: weight_decay of a parameter whose gradient is sparse. Hint: weight_decay=0.")
+            refuse_sparse_decay("SGD", group)
             g = -g if group["maximize"] else g
             if group["momentum"]:
                 state = self.state[p]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..base.errors import NotSupportedError
 from ..dispatch.updates import Row
 from ..tensors.layout import sparse_marks
 from ..tensors.tensor import is_sparse
 from . import rules
-from .optimizer import options_in, refuse_both
+from .optimizer import options_in, refuse_both, refuse_sparse_decay
 from .ruled import Ruled, at_least_0, update_at_places
 
 __all__ = ["Adadelta", "Adagrad", "RMSprop"]
@@ -145,8 +144,8 @@ class Adagrad(Ruled):
             NotSupportedError: weight decay of such a one.
         """
         sparse = [row for row in rows if sparse_marks and is_sparse(row[1][0])]
-        if sparse and group["weight_decay"]:
-            raise NotSupportedError("Adagrad: weight_decay of a parameter whose gradient is sparse. Hint: weight_decay=0.")
+        if sparse:
+            refuse_sparse_decay("Adagrad", group)
         for row in sparse:
             update_at_places(rules.adagrad, row, numbers(self.scalars))
         dense = [row for row in rows if not is_sparse(row[1][0])] if sparse else rows

@@ -130,7 +130,12 @@ def in_blocks(x: SparseTensor, kind: SparseLayout, blocksize: Any) -> SparseTens
 
 
 def to_sparse_coo(x: Tensor, *args: Any, **options: Any) -> Any:
-    """``to_sparse`` of coordinates."""
+    """``to_sparse``: as coordinates unless ``layout`` is another one.
+
+    >>> import nbgrad
+    >>> nbgrad.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse_coo().values()
+    tensor([2., 3.])
+    """
     return to_sparse(x, *args, **options)
 
 

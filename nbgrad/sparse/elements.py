@@ -12,7 +12,7 @@ from ..base.errors import NotSupportedError, RangeError, ShapeError
 from ..base.grad_mode import special, traces
 from .conversions import coordinates, dense
 from .layouts import sparse_coo
-from .places import keys
+from .places import found_among, keys
 from .tensors import SparseTensor, handles, made, summed
 
 __all__ = ["add", "mul"]
@@ -135,33 +135,38 @@ def mul(input: Any, other: Any) -> SparseTensor:
 
 def meeting(x: SparseTensor, y: SparseTensor) -> SparseTensor:
     """Products at the places that both have."""
-    own, others = keys(x._at, x.shape), keys(y._at, y.shape)
-    place = nbgrad.searchsorted(others, own).clamp(max=max(others.shape[0] - 1, 0))
-    both = (others[place] == own).nonzero().squeeze(1) if others.shape[0] else own[:0]
+    place, there = found_among(keys(y._at, y.shape), keys(x._at, x.shape))
+    both = there.nonzero().squeeze(1)
     return made(sparse_coo, (x._at.index_select(1, both),), x._given_[both] * y._given_[place[both]], x.shape, True)
 
 
-def quotient(name: str, input: Any, other: Any, rounding_mode: Any = None) -> Callable:
-    """What a division by a number does to values.
+def require_quotient(name: str, input: Any, other: Any) -> None:
+    """Refuse all but a sparse tensor divided by a number: the zeros would be 0 / 0.
 
     Raises:
-        NotSupportedError: by anything else: the zeros would be 0 / 0.
+        NotSupportedError: it is another division.
     """
     if not isinstance(input, SparseTensor) or not is_number(other):
         raise NotSupportedError(f"{name}: a sparse tensor can be divided by a number alone. Hint: x * (1 / y), or x.to_dense().")
-    return lambda values: nbgrad.div(values, other, rounding_mode=rounding_mode)
+
+
+def divided(name: str, input: Any, other: Any, rounding_mode: Any) -> SparseTensor:
+    """Values divided by a number; before they are rounded, those of one place are added up."""
+    require_quotient(name, input, other)
+    x = input if rounding_mode is None else input.coalesce()
+    return x._map(lambda values: nbgrad.div(values, other, rounding_mode=rounding_mode))
 
 
 @handles("div", "divide", "true_divide")
 def div(input: Any, other: Any, *, rounding_mode: Any = None) -> SparseTensor:
     """A sparse tensor divided by a number."""
-    return input._map(quotient("div", input, other, rounding_mode))
+    return divided("div", input, other, rounding_mode)
 
 
 @handles("floor_divide")
 def floor_divide(input: Any, other: Any) -> SparseTensor:
     """A sparse tensor divided by a number, rounded down."""
-    return input._map(quotient("floor_divide", input, other, "floor"))
+    return divided("floor_divide", input, other, "floor")
 
 
 @handles("mul_", "multiply_")
@@ -178,7 +183,7 @@ def mul_(input: Any, other: Any) -> Any:
 @handles("div_", "divide_", "true_divide_")
 def div_(input: Any, other: Any) -> SparseTensor:
     """``div``, written over the values."""
-    quotient("div_", input, other)
+    require_quotient("div_", input, other)
     input._given_.div_(other)
     return input
 
@@ -235,8 +240,7 @@ def clone(input: SparseTensor, *, memory_format: Any = None) -> SparseTensor:
 def clone_like(input: SparseTensor, layout: Any) -> SparseTensor:
     """A copy whose values have the dtype of a layout: of a gradient that becomes a leaf's."""
     values = input._given_
-    own = values.clone() if values.dtype is layout.dtype else values.to(layout.dtype)
-    return input._map(lambda _: own)
+    return input.with_values(values.clone() if values.dtype is layout.dtype else values.to(layout.dtype))
 
 
 @handles("alias", "detach")

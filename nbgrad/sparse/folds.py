@@ -12,7 +12,7 @@ from ..base.errors import NotSupportedError
 from ..ops.shapes import wrap
 from .conversions import coordinates
 from .places import keys
-from .tensors import SparseTensor, handles, summed
+from .tensors import SparseTensor, handles, require_sparse, summed
 
 __all__ = ["log_softmax", "softmax", "sum"]
 
@@ -25,11 +25,15 @@ def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: A
         Of all values a dense number; over dimensions that places tell, a sparse tensor of the others, or a dense one where no such
         dimension is left.
 
+    Raises:
+        NotSupportedError: ``input`` is dense.
+
     >>> import nbgrad
     >>> a = nbgrad.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
     >>> nbgrad.sparse.sum(a), nbgrad.sparse.sum(a, 0).to_dense()
     (tensor(12.), tensor([4., 0., 8.]))
     """
+    require_sparse("sum", "x", input)
     converted: Any = input if dtype is None else input.to(dtype)
     x = coordinates(converted)
     if dim is None or dim == () or dim == []:
@@ -81,6 +85,9 @@ def any(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tensor:
 def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
     """Shares of the stored values along a dimension: what is not stored has none, as if it were -inf.
 
+    Raises:
+        NotSupportedError: ``input`` is dense.
+
     >>> import nbgrad
     >>> a = nbgrad.sparse_coo_tensor([[0, 0, 1], [0, 2, 1]], [0.0, 0.0, 7.0], (2, 3))
     >>> nbgrad.sparse.softmax(a, 1).values()
@@ -92,11 +99,15 @@ def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor
 def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
     """The logarithm of ``softmax``.
 
+    Raises:
+        NotSupportedError: ``input`` is dense.
+
     >>> import nbgrad
     >>> a = nbgrad.sparse_coo_tensor([[0, 0], [0, 2]], [1.0, 1.0], (1, 3))
     >>> nbgrad.sparse.log_softmax(a, 1).values()
     tensor([-0.6931, -0.6931])
     """
+    require_sparse("softmax", "x", input)
     converted: Any = input if dtype is None else input.to(dtype)
     x = converted.coalesce()
     dim = wrap("softmax", dim, x.dim())

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import nbgrad
 
 from .. import Tensor
+from ..base.dtypes import bool_
 
 if TYPE_CHECKING:
     from .layouts import SparseLayout
 
-__all__ = ["compressed", "in_order", "keys", "lines_of", "places", "spread", "summed_at"]
+__all__ = ["compressed", "found_among", "in_order", "keys", "lines_of", "places", "spread", "stretches", "summed_at"]
 
 
 def keys(at: Tensor, shape: Any) -> Tensor:
@@ -45,8 +46,27 @@ def compressed(lines: Tensor, count: int) -> Tensor:
 
 def lines_of(begins: Tensor) -> Tensor:
     """The line of each value, of where lines begin."""
-    lines = nbgrad.arange(begins.shape[0] - 1, device=begins.device)
-    return lines.repeat_interleave(begins.diff())  # type: ignore[arg-type]
+    return repeated(begins.diff())
+
+
+def repeated(counts: Tensor) -> Tensor:
+    """0, 1, 2 and so on, each as often as is told."""
+    return nbgrad.arange(counts.shape[0], device=counts.device).repeat_interleave(counts)  # type: ignore[arg-type]
+
+
+def stretches(begins: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+    """Numbers that rise by one from each beginning, as many as is told, one stretch after the other: whose each is, and itself."""
+    which = repeated(counts)
+    within = nbgrad.arange(which.shape[0], device=which.device) - (counts.cumsum(0) - counts)[which]
+    return which, begins[which] + within
+
+
+def found_among(own: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    """Where numbers are among others in order, and whether they are there at all."""
+    if not own.shape[0]:
+        return nbgrad.zeros_like(wanted), nbgrad.zeros_like(wanted, dtype=bool_)
+    place = nbgrad.searchsorted(own, wanted).clamp(max=own.shape[0] - 1)
+    return place, own[place] == wanted
 
 
 def in_order(begins: Tensor, others: Tensor) -> bool:

@@ -15,8 +15,8 @@ from ..tensors.batch_levels import is_batched
 from .conversions import coordinates, dense
 from .elements import add, in_layout_of
 from .layouts import sparse_coo, sparse_csc, sparse_csr
-from .places import compressed
-from .tensors import SparseTensor, handles, made, require_matrix, summed
+from .places import compressed, stretches
+from .tensors import SparseTensor, handles, made, require_matrix, require_sparse, summed
 
 __all__ = ["addmm", "hspmm", "mm", "sampled_addmm", "smm", "spdiags", "spmm", "sspaddmm"]
 
@@ -86,10 +86,7 @@ def sparse_product(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     """Two sparse matrices: every value of a meets the values of a row of b."""
     first, second = coordinates(a), coordinates(b).coalesce()
     begins, (rows, columns) = compressed(second._at[0], b.shape[0]), first._at
-    counts = begins.diff()[columns]
-    left = nbgrad.arange(counts.shape[0], device=a.device).repeat_interleave(counts)  # type: ignore[arg-type]
-    within = nbgrad.arange(left.shape[0], device=a.device) - (counts.cumsum(0) - counts)[left]
-    right = begins[columns][left] + within
+    left, right = stretches(begins[columns], begins.diff()[columns])
     at = nbgrad.stack((rows[left], second._at[1][right]))
     return in_layout_of(a, summed(at, first._given_[left] * second._given_[right], (a.shape[0], b.shape[1])))
 
@@ -151,11 +148,17 @@ def spmm(input: Any, mat2: Any) -> Any:
 def hspmm(mat1: Any, mat2: Tensor) -> SparseTensor:
     """A sparse matrix times a dense one, as the rows that are not zero.
 
+    Raises:
+        ShapeError: sizes that do not fit, or no matrices. NotSupportedError: ``mat1`` is dense, or ``mat2`` sparse.
+
     >>> import nbgrad
     >>> a = nbgrad.sparse_coo_tensor([[1], [0]], [2.0], (2, 2))
     >>> nbgrad.hspmm(a, nbgrad.ones(2, 3)).indices()
     tensor([[1]])
     """
+    require_sparse("hspmm", "mat1", mat1)
+    if isinstance(mat2, SparseTensor):
+        raise NotSupportedError("hspmm: mat2 is sparse, expected a dense matrix. Hint: mat2.to_dense().")
     rows = mat1._at[0].unique()
     return made(sparse_coo, (rows.unsqueeze(0),), mm(mat1, mat2).index_select(0, rows), (mat1.shape[0], mat2.shape[1]), True)
 
@@ -163,6 +166,9 @@ def hspmm(mat1: Any, mat2: Tensor) -> SparseTensor:
 @handles("smm")
 def smm(input: Any, mat2: Tensor) -> SparseTensor:
     """A sparse matrix times a dense one, as a sparse one.
+
+    Raises:
+        See ``hspmm``.
 
     >>> import nbgrad
     >>> nbgrad.smm(nbgrad.eye(2).to_sparse(), nbgrad.eye(2)).to_dense()

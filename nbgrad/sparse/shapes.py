@@ -13,8 +13,8 @@ from ..ops.shapes import wrap
 from .conversions import coordinates
 from .elements import in_layout_of
 from .layouts import HANDLERS, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
-from .places import keys
-from .tensors import SparseTensor, handles, made, require_matrix
+from .places import found_among, keys, stretches
+from .tensors import SparseTensor, handles, made, require_matrix, require_sparse
 
 __all__ = ["cat", "sparse_mask", "transpose"]
 
@@ -107,12 +107,12 @@ def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
     """Slices by their numbers, in that order; what is stored of a slice that comes twice is stored twice.
 
     Raises:
-        DimError: a number that is no slice.
+        DimError: a number that is no slice. NotSupportedError: the index is sparse.
     """
+    if isinstance(index, SparseTensor):
+        raise NotSupportedError("index_select: the index is sparse, expected a dense one. Hint: index.to_dense().")
     x, dim = coordinates(input), wrap("index_select", dim, input.dim())
     index = index.reshape(-1)
-    if isinstance(input, Tensor) and not isinstance(input, SparseTensor):
-        raise NotSupportedError("index_select: the index is sparse. Hint: index.to_dense().")
     size, shape = x.shape[dim], [*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :]]
     if dim >= x.sparse_dim():
         return made(sparse_coo, x._places_, x._given_.index_select(dim - x.sparse_dim() + 1, index), shape, x._settled_)
@@ -122,11 +122,9 @@ def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
     sorted_index, order = index.sort(stable=True)
     own = x._at[dim].contiguous()
     first = nbgrad.searchsorted(sorted_index, own)
-    counts = nbgrad.searchsorted(sorted_index, own, right=True) - first
-    stored = nbgrad.arange(own.shape[0], device=own.device).repeat_interleave(counts)  # type: ignore[arg-type]
-    within = nbgrad.arange(stored.shape[0], device=own.device) - (counts.cumsum(0) - counts)[stored]
+    stored, positions = stretches(first, nbgrad.searchsorted(sorted_index, own, right=True) - first)
     at = x._at.index_select(1, stored)
-    at = nbgrad.cat((at[:dim], order[first[stored] + within].unsqueeze(0), at[dim + 1 :]))
+    at = nbgrad.cat((at[:dim], order[positions].unsqueeze(0), at[dim + 1 :]))
     return in_layout_of(input, made(sparse_coo, (at,), x._given_.index_select(0, stored), shape, at.shape[1] < 2))
 
 
@@ -230,6 +228,16 @@ SparseTensor.__getitem__ = part  # type: ignore[method-assign, assignment]
 SparseTensor.__iter__ = rows_of  # type: ignore[method-assign, assignment]
 
 
+def require_all_sparse(name: str, tensors: Any) -> None:
+    """Refuse dense tensors among sparse ones.
+
+    Raises:
+        NotSupportedError: there is one.
+    """
+    if not all(isinstance(x, SparseTensor) for x in tensors):
+        raise NotSupportedError(f"{name}: some tensors are sparse, others dense, expected all to be sparse. Hint: x.to_dense().")
+
+
 @handles("cat", "concat", "concatenate")
 def cat(tensors: Any, dim: int = 0) -> SparseTensor:
     """Sparse tensors one after the other.
@@ -237,8 +245,7 @@ def cat(tensors: Any, dim: int = 0) -> SparseTensor:
     Raises:
         ShapeError: their other sizes differ. NotSupportedError: some are dense.
     """
-    if not all(isinstance(x, SparseTensor) for x in tensors):
-        raise NotSupportedError("cat: some tensors are sparse, others dense, expected all to be sparse. Hint: x.to_dense().")
+    require_all_sparse("cat", tensors)
     parts = [coordinates(x) for x in tensors]
     first, dim = parts[0], wrap("cat", dim, parts[0].dim())
     others = [d for d in range(first.dim()) if d != dim]
@@ -259,7 +266,12 @@ def cat(tensors: Any, dim: int = 0) -> SparseTensor:
 
 @handles("stack")
 def stack(tensors: Any, dim: int = 0) -> SparseTensor:
-    """Sparse tensors side by side in a new dimension."""
+    """Sparse tensors side by side in a new dimension.
+
+    Raises:
+        ShapeError: their sizes differ. NotSupportedError: some are dense.
+    """
+    require_all_sparse("stack", tensors)
     return cat([unsqueeze(x, dim) for x in tensors], dim)
 
 
@@ -273,8 +285,7 @@ def sparse_mask(input: Tensor, mask: SparseTensor) -> SparseTensor:
     Raises:
         ShapeError: other shapes. NotSupportedError: ``mask`` is dense.
     """
-    if not isinstance(mask, SparseTensor):
-        raise NotSupportedError("sparse_mask: mask is dense, expected a sparse tensor. Hint: mask.to_sparse().")
+    require_sparse("sparse_mask", "mask", mask)
     if tuple(input.shape) != tuple(mask.shape):
         raise ShapeError(f"sparse_mask: x is {list(input.shape)}, mask is {list(mask.shape)}.")
     if not isinstance(input, SparseTensor):
@@ -282,10 +293,8 @@ def sparse_mask(input: Tensor, mask: SparseTensor) -> SparseTensor:
     x = coordinates(input).coalesce()
     if not x._nnz():
         return mask._map(lambda values: values.new_zeros(values.shape, dtype=input.dtype))
-    own, wanted = keys(x._at, x.shape), keys(mask._at, mask.shape)
-    place = nbgrad.searchsorted(own, wanted).clamp(max=own.shape[0] - 1)
-    there = (own[place] == wanted).reshape(-1, *[1] * x.dense_dim())
-    found = nbgrad.where(there, x._given_.index_select(0, place), 0)
+    place, there = found_among(keys(x._at, x.shape), keys(mask._at, mask.shape))
+    found = nbgrad.where(there.reshape(-1, *[1] * x.dense_dim()), x._given_.index_select(0, place), 0)
     return mask._map(lambda values: found.reshape(values.shape))
 
 

@@ -17,7 +17,7 @@ from .layouts import HANDLERS, SparseLayout, layout_of_sparse, no_elements, spar
 from .places import in_order, spread, summed_at
 from .printing import text_of_sparse
 
-__all__ = ["SparseTensor", "handles", "made", "require_matrix", "sparse_coo", "summed"]
+__all__ = ["SparseTensor", "handles", "made", "require_matrix", "require_sparse", "sparse_coo", "summed"]
 
 
 def handles(*names: str) -> Callable:
@@ -375,6 +375,16 @@ def summed(at: Tensor, values: Tensor, shape: Any) -> SparseTensor:
     """Coordinates in order, values of one place added up."""
     places, sums = summed_at(at, values, shape)
     return made(sparse_coo, (places,), sums, shape, True)
+
+
+def require_sparse(name: str, what: str, x: Any) -> None:
+    """Refuse dense tensors.
+
+    Raises:
+        NotSupportedError: it is one.
+    """
+    if not isinstance(x, SparseTensor):
+        raise NotSupportedError(f"{name}: {what} is dense, expected a sparse tensor. Hint: {what}.to_sparse().")
 
 
 def require_matrix(name: str, x: Any) -> None:

@@ -9,7 +9,7 @@ import ctypes
 import os
 from typing import Any
 
-from ..base.errors import DeviceError, OutOfMemoryError
+from ..base.errors import DeviceError, KernelError, OutOfMemoryError
 from ..base.locks import cached_once
 from ..kernels.cuda.driver import Card, Exhausted, card, function_address
 from ..native import heaps
@@ -167,27 +167,35 @@ class HeapOfCard:
         """Give what the lists keep back to the driver; how many blocks that were."""
         before = self.segments
         self.waiting.finish()
-        for stream, lists in tuple(self.lists.items()):
-            self.card.settle(stream)
+        for stream, lists in (*tuple(self.lists.items()), *((self.default.handle, each) for each in self.retired)):
+            freed_on = self.settle(stream)
             for k in range(CLASSES):
                 while address := native.drop_block(ctypes.addressof(lists) + 8 * k):
-                    self.give_back(address)
-        for lists in self.retired:
-            for k in range(CLASSES):
-                while address := native.drop_block(ctypes.addressof(lists) + 8 * k):
-                    self.give_back(address)
+                    self.give_back(address, freed_on)
         for (stream, _, _), addresses in tuple(self.freed.items()):
             while addresses:
-                self.card.settle(stream)
-                self.give_back(addresses.pop())
+                freed_on = self.settle(stream)
+                self.give_back(addresses.pop(), freed_on)
         for stream in tuple(self.lists):
-            self.card.settle(stream)  # what was freed there is free then
+            self.settle(stream)  # what was freed there is free then
         self.card.trim()
         return before - self.segments
 
-    def give_back(self, address: int) -> None:
-        """Give a block back to the driver."""
-        self.reserved -= self.card.release(address)
+    def settle(self, stream: int) -> int:
+        """Wait until a stream has nothing to do; where its memory can be freed then.
+
+        Of one that somebody else has ended, all of the GPU is waited for, and the default stream takes its place.
+        """
+        try:
+            self.card.settle(stream)
+        except KernelError:
+            self.card.finish()
+            return self.default.handle
+        return stream
+
+    def give_back(self, address: int, stream: int) -> None:
+        """Give a block back to the driver, behind what a stream has got to do."""
+        self.reserved -= self.card.release(address, stream)
         self.segments -= 1
 
     # ---- where native code is off --------------------------------------------------------------------------------------

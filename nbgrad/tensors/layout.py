@@ -311,6 +311,8 @@ class LayoutForm(NamedTuple):
     contiguous: bool
     dense: bool
     expanded: bool
+    conj: bool
+    neg: bool
     special: Any
     row_major: bool
 
@@ -326,9 +328,8 @@ def form_of(layout: Layout) -> LayoutForm:
     form = layout.form
     if form is None:
         row_major = layout.contiguous and layout.strides == contiguous_strides(layout.shape)
-        form = layout.form = form_where(
-            layout.dtype, layout.device, layout.ndim, layout.contiguous, layout.dense, layout.expanded, layout.special, row_major
-        )
+        facts = layout.dtype, layout.device, layout.ndim, layout.contiguous, layout.dense, layout.expanded
+        form = layout.form = form_where(*facts, layout.conj, layout.neg, layout.special, row_major)
     return form
 
 

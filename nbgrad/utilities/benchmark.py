@@ -21,7 +21,7 @@ from .measurements import Measurement, TaskSpec, select_unit, trim_sigfig, unit_
 
 __all__ = ["Compare", "Measurement", "TaskSpec", "Timer", "select_unit", "timer", "trim_sigfig", "unit_to_english"]
 
-# How far the middle half of the times may reach for ``adaptive_autorange``, and how much time in one block begins to be enough.
+# How many seconds a block of runs takes at least.
 SHORTEST_BLOCK = 1e-3
 
 

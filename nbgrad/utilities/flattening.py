@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import nbgrad
-
 from .. import Tensor
+from ..nn.utils import parameters_to_vector
 
 __all__: list[str] = []
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
     """The elements of all, in a row."""
-    return nbgrad.cat([x.reshape(-1) for x in tensors])
+    return parameters_to_vector(tensors)
 
 
 def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:

@@ -169,6 +169,12 @@ def load(repo_or_dir: str | os.PathLike, model: str, *args: Any, source: str = "
 
     Raises:
         NotSupportedError: another source. FileError: the folder has no ``hubconf.py``. NamingError: no such function there.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "hubconf.py").write_text("def double(x): return 2 * x")
+    >>> list(folder), load(folder, "double", 3, source="local")
+    (['double'], 6)
     """
     for name in ("trust_repo", "force_reload", "verbose", "skip_validation"):
         kwargs.pop(name, None)

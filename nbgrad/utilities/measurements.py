@@ -40,14 +40,19 @@ class TaskSpec:
     num_threads: int = 1
 
     @property
+    def _line(self) -> str:
+        """The statement in one line."""
+        return self.stmt.strip().replace("\n", "; ")
+
+    @property
     def title(self) -> str:
         """What is above it: the label, else the statement."""
-        return self.label or self.stmt.strip().replace("\n", "; ")
+        return self.label or self._line
 
     @property
     def as_row_name(self) -> str:
         """What its row is called."""
-        return self.sub_label or self.stmt.strip().replace("\n", "; ") or "[Unknown]"
+        return self.sub_label or self._line or "[Unknown]"
 
 
 @dataclass

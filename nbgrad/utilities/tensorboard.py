@@ -15,7 +15,7 @@ import socket
 import struct
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from importlib import import_module
 from typing import Any
@@ -276,7 +276,7 @@ def histogram(tag: str, values: np.ndarray, bins: Any, max_bins: int | None) -> 
         num=values.size,
         sum=values.sum(),
         sum_squares=values.dot(values),
-        bucket_limit=[limits[first], *limits[first + 1 : last + 1]],
+        bucket_limit=[*limits[first : last + 1]],
         bucket=[0.0, *counts[first:last]],
     )
 
@@ -313,16 +313,17 @@ def sheet(tag: str, values: np.ndarray, dimensions: str) -> np.ndarray:
 COLOURS = {1: 0, 3: 2, 4: 6}  # of PNG, by channels
 
 
+def chunk(kind: bytes, data: bytes) -> bytes:
+    """A part of a PNG file: its length, its kind, what it has, and the sum by which it is checked."""
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
 def picture(values: np.ndarray) -> Any:
     """The message that a picture is, in PNG. Source: the W3C's Portable Network Graphics."""
     high, wide, channels = values.shape
-    packed: Callable[[bytes, bytes], bytes] = lambda kind, data: (
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    )
-    rows = np.concatenate(
-        [np.zeros((high, 1), np.uint8), values.reshape(high, -1)], axis=1
-    )  # each row begins with its filter: none
+    filters = np.zeros((high, 1), np.uint8)  # each row begins with its filter: none
+    rows = np.concatenate([filters, values.reshape(high, -1)], axis=1)
     head = struct.pack(">IIBBBBB", wide, high, 8, COLOURS[channels], 0, 0, 0)
-    png = b"\x89PNG\r\n\x1a\n" + packed(b"IHDR", head) + packed(b"IDAT", zlib.compress(rows.tobytes())) + packed(b"IEND", b"")
+    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows.tobytes())) + chunk(b"IEND", b"")
     image = package("compat.proto.summary_pb2").Summary.Image
     return image(height=high, width=wide, colorspace=channels, encoded_image_string=png)

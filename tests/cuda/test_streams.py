@@ -251,6 +251,24 @@ def test_streams_of_other_libraries():
         cuda.ExternalStream(theirs, 0)
 
 
+@played
+def test_what_is_kept_for_a_stream_that_has_ended_goes_back():
+    """The rest of the GPU is waited for, each time, also for what tensors still hold when the stream ends."""
+    from cuda.bindings import driver as bindings
+
+    theirs = bindings.cuStreamCreate(1)[1]
+    with cuda.stream(Foreign(int(theirs))):
+        freed, held = on_gpu() * 2, on_gpu() * 3
+    bindings.cuStreamDestroy(theirs)
+    del freed
+    cuda.empty_cache()
+    np.testing.assert_array_equal(held.cpu().numpy(), [3, 6, 9])
+    kept = cuda.memory_reserved()
+    del held
+    cuda.empty_cache()
+    assert cuda.memory_reserved() < kept
+
+
 def test_the_default_stream_is_in_order_with_the_legacy_one():
     """What other libraries do there comes behind what we have done, and before what we do next."""
     from cuda.bindings import driver as bindings

@@ -181,3 +181,26 @@ def test_makers_are_asked_seldom():
     before = len(made)
     table.plan_of((layout_of(nbgrad.float32, (0, 3), None, nbgrad.device("cpu")),))
     assert len(made) == before + 1
+
+
+def test_a_function_that_is_wrong_is_thrown_away():
+    """Where a maker gives another shape for open sizes, its own plans are all that is used."""
+
+    def make(layout):
+        dims = (0, 1) if type(layout.shape[0]) is int else (0, 0)
+        return nbgrad.dispatch.movements.ViewPlan(OPS["transpose"], layout, dims)
+
+    table = Patterns(make, nbgrad.dispatch.movements.copies_of, "example")
+    layouts = [layout_of(nbgrad.float32, (n, n + 1), None, nbgrad.device("cpu")) for n in range(2, 40)]
+    assert [table.plan_of((x,)).outs[0].layout.shape for x in layouts] == [(x.shape[1], x.shape[0]) for x in layouts]
+
+
+def test_lazy_bits_are_of_a_kind():
+    """A function that was derived from conjugated operands does not plan negated ones, nor those that are both."""
+    movements = nbgrad.dispatch.movements
+    table = Patterns(lambda x: movements.ViewPlan(OPS["transpose"], x, (0, 1)), movements.copies_of, "example")
+    for bits in [(True, False), (False, True), (True, True)]:
+        for n in range(2, 40):
+            layout = layout_of(nbgrad.complex64, (n, n + 1), None, nbgrad.device("cpu"), *bits)
+            out = table.plan_of((layout,)).outs[0].layout
+            assert (out.conj, out.neg) == bits

@@ -206,6 +206,16 @@ def test_nan_is_the_greatest():
     assert math.isnan(out[0, 0].item()) and places.tolist() == [[1, 2]] and x.grad.tolist() == [[0.0, 1.0, 1.0, 0.0]]
 
 
+@pytest.mark.parametrize("return_indices", [False, True])
+def test_a_window_of_padding_alone_has_nothing(return_indices):
+    """Minus infinity, whether places are asked for or not, and no gradient."""
+    x = leaf(nbgrad.tensor([[2.0]]))
+    out = F.max_pool1d(x, 2, padding=1, dilation=2, return_indices=return_indices)
+    values = out[0] if return_indices else out
+    values.sum().backward()
+    assert values.tolist() == [[-math.inf]] and x.grad.tolist() == [[0.0]]
+
+
 REFUSED = [
     (RangeError, "Conv2d: groups is 2, expected a divisor", lambda: nn.Conv2d(3, 4, 3, groups=2)),
     (RangeError, "Conv1d: padding_mode is 'mirror'", lambda: nn.Conv1d(1, 1, 3, padding_mode="mirror")),

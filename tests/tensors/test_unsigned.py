@@ -83,6 +83,13 @@ def test_they_are_exchanged_and_kept():
         assert nbgrad.safetensors.load(nbgrad.safetensors.save({"x": x}))["x"].equal(x)
 
 
+def test_differences_are_reported_without_a_sign():
+    """Of which the one below the expected number would wrap."""
+    x = nbgrad.tensor([1, 5], dtype=nbgrad.uint64)
+    with pytest.raises(AssertionError, match="absolute difference: 2 at index \\(0,\\)\nGreatest relative difference: 0.66"):
+        nbgrad.testing.assert_close(x, nbgrad.tensor([3, 5], dtype=nbgrad.uint64))
+
+
 def test_what_does_not_fit_is_refused():
     """Numbers beyond the dtype, and indices, for which torch takes none of them."""
     assert nbgrad.tensor([TOP, 0], dtype=nbgrad.uint64).tolist() == [TOP, 0]

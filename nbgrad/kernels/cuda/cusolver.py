@@ -177,11 +177,15 @@ class Session:
         self.hosts: list[Any] = []  # memory of the host that functions work in, which may outlast the call
         self.real = TYPES[{"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)].element
 
-    def solve(self, function: str, *arguments: int) -> None:
+    def by_solver(self, function: str, *arguments: int) -> None:
         """Call a function of cuSOLVER."""
         with lock:
             self.found.solver.call("cusolverDnSetStream", self.handles.solver, self.stream)
-            self.found.solver.call(function, self.handles.solver, self.handles.parameters, *arguments)
+            self.found.solver.call(function, self.handles.solver, *arguments)
+
+    def solve(self, function: str, *arguments: int) -> None:
+        """Call one of its 64-bit functions."""
+        self.by_solver(function, self.handles.parameters, *arguments)
 
     def in_space(self, function: str, asked: tuple[int, ...], arguments: tuple[int, ...], info: int, *count: int) -> None:
         """Call a function with the memory that it works in; ``asked``: the arguments of the question how much that is."""
@@ -194,12 +198,9 @@ class Session:
     def in_elements(self, function: str, arguments: tuple[int, ...], info: int, *more: int) -> None:
         """The same of the functions of a letter, which count the elements of their dtype; ``more`` stands behind the report."""
         size = ctypes.c_int()
-        handle = self.handles.solver
-        self.found.solver.call(f"{function}_bufferSize", handle, *arguments, ctypes.addressof(size), *more)
+        self.found.solver.call(f"{function}_bufferSize", self.handles.solver, *arguments, ctypes.addressof(size), *more)
         kept, there = self.space(max(size.value, 1) * BYTES[self.dtype])
-        with lock:
-            self.found.solver.call("cusolverDnSetStream", handle, self.stream)
-            self.found.solver.call(function, handle, *arguments, there, size.value, info, *more)
+        self.by_solver(function, *arguments, there, size.value, info, *more)
 
     def by_blas(self, function: dict[str, str], *arguments: int) -> None:
         """Call a function of cuBLAS."""
@@ -214,9 +215,7 @@ class Session:
 
     def cholesky_of_many(self, n: int, places: int, info: int, count: int) -> None:
         """The same of ``count`` matrices, whose addresses are in ``places``; what lies below the diagonals is lost."""
-        with lock:
-            self.found.solver.call("cusolverDnSetStream", self.handles.solver, self.stream)
-            self.found.solver.call(CHOLESKY_OF_MANY[self.dtype], self.handles.solver, UPPER, n, places, n, info, count)
+        self.by_solver(CHOLESKY_OF_MANY[self.dtype], UPPER, n, places, n, info, count)
 
     def eliminate_many(self, n: int, places: int, pivots: int, info: int, count: int) -> None:
         """``eliminate`` of square matrices, whose addresses are in ``places``; the numbers of rows have 32 bits."""

@@ -218,12 +218,12 @@ class Card:
         self._buffers[address] = buffer
         return address
 
-    def release(self, address: int) -> int:
-        """Give memory back to the driver, which has got all work that uses it; how many bytes that were."""
+    def release(self, address: int, stream: int) -> int:
+        """Give memory back to the driver, behind what a stream has got to do; how many bytes that were."""
         buffer = self._buffers.pop(address)
         nbytes = int(buffer.size)
         with at_ease():
-            buffer.close()
+            buffer.close(import_core().Stream.from_handle(stream))
         return nbytes
 
     def trim(self) -> None:

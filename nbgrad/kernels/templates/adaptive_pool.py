@@ -13,8 +13,7 @@ from functools import cache
 from textwrap import indent
 from typing import Callable
 
-from ...base.dtypes import WIDTHS
-from ..texts import late_text
+from ..texts import in_dtype, late_text
 from .pool import GREATER, SPAN
 
 __all__ = ["adaptive_pool_kernel"]
@@ -119,5 +118,5 @@ TEXTS = {
 @cache
 def adaptive_pool_kernel(name: str, dtype: str) -> Callable:
     """The kernel of an operation for a real dtype; lines have ``SPAN`` elements at most."""
-    text = TEXTS[name].replace("STACK", str(8 * SPAN)).replace("at_T(", f"at_{dtype}(").replace(" T(", f" {dtype}(")
-    return late_text(text.replace("SIZE", str(WIDTHS[dtype])), f"adaptive {name} {dtype}", {}, "kernel")[0]
+    text = in_dtype(TEXTS[name].replace("STACK", str(8 * SPAN)), dtype)
+    return late_text(text, f"adaptive {name} {dtype}", {}, "kernel")[0]

@@ -13,7 +13,7 @@ from textwrap import indent
 from typing import Callable
 
 from ...base.dtypes import WIDTHS
-from ..texts import late_text
+from ..texts import in_dtype, late_text
 
 __all__ = ["COLUMNS", "columns_kernel"]
 
@@ -107,8 +107,8 @@ for row in range(rows):
 def columns_kernel(name: str, dtype: str) -> Callable:
     """``standardise_columns`` of x, weight and bias: the result and the moments. ``standardise_columns_back`` of the cotangent, x,
     weight and moments: the cotangents of x, weight and bias."""
-    text, size = HEAD + indent(TEXTS[name], " " * 8), WIDTHS[dtype]
-    words = {"BYTES_OF_SUMS": 8 * COLUMNS, "BYTES": size * COLUMNS, "COLUMNS": COLUMNS, "ROWS": ROWS, "SIZE": size}
-    for word, meaning in {**words, "at_T(": f"at_{dtype}(", " T(": f" {dtype}("}.items():
+    text = in_dtype(HEAD + indent(TEXTS[name], " " * 8), dtype)
+    words = {"BYTES_OF_SUMS": 8 * COLUMNS, "BYTES": WIDTHS[dtype] * COLUMNS, "COLUMNS": COLUMNS, "ROWS": ROWS}
+    for word, meaning in words.items():
         text = text.replace(word, str(meaning))
     return late_text(text, f"{name} {dtype}", {}, "kernel")[0]

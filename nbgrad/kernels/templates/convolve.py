@@ -26,7 +26,7 @@ from typing import Callable
 
 from ..instantiate import part_of_loop
 from ..texts import late_text
-from .tiles import ADD_TERMS, in_dtype
+from .tiles import ADD_TERMS, in_lanes
 
 __all__ = ["convolution_kernel", "turning_kernel"]
 
@@ -375,7 +375,7 @@ def convolution_kernel(which: str, dtype: str) -> tuple[Callable, tuple]:
         inner = ADD_TERMS.replace("TILE", "listed_tile")
         names = ["embed", "unspread"] if which == "convolve_transposed" else ["list_terms", "spread", "compact"]
         names += ["clear", "share_of", "first_number", "add_terms"]
-    text = in_dtype(HELPERS + inner + TEXTS[which], dtype)
+    text = in_lanes(HELPERS + inner + TEXTS[which], dtype)
     kernel, *helpers = late_text(text, f"{which} {dtype}", {}, "kernel", "plane_word", *names)
     helpers = [part_of_loop(each) if each.__name__.startswith("dot_") else each for each in helpers]
     return kernel, tuple(zip(("plane_word", *names), helpers))
@@ -384,5 +384,5 @@ def convolution_kernel(which: str, dtype: str) -> tuple[Callable, tuple]:
 @cache
 def turning_kernel(dtype: str) -> Callable:
     """The kernel that writes weights by channels of the long side, then of the short side, as the transpose reads them."""
-    kernel: Callable = late_text(in_dtype(TURN, dtype), f"turned weights {dtype}", {}, "kernel")[0]
+    kernel: Callable = late_text(in_lanes(TURN, dtype), f"turned weights {dtype}", {}, "kernel")[0]
     return kernel

@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from ..texts import run_text
+from ..texts import in_dtype, run_text
 
 __all__ = ["distance_kernel"]
 
@@ -137,6 +137,6 @@ def distance_kernel(which: str, dtype: str) -> tuple[Callable, tuple]:
     text = HELPERS + BODIES[which]
     for word, value in zip(("LEAST", "MOST", "LOW", "HIGH"), RANGES[dtype]):
         text = text.replace(word, value)
-    text = text.replace("_T(", f"_{dtype}(").replace("SIZE", {"float32": "4", "float64": "8"}[dtype]).replace("FLOAT", dtype)
+    text = in_dtype(text, dtype).replace("FLOAT", dtype)
     scope = run_text(text, f"{which} {dtype}")
     return scope["kernel"], (("turn", scope["turn"]), ("scaled", scope["scaled"]))

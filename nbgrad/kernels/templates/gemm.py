@@ -16,8 +16,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from ...base.dtypes import WIDTHS
-from ..texts import late_text
+from ..texts import in_dtype, late_text
 
 __all__ = ["AS_IS", "TRANSPOSED", "gemm", "blas_call", "is_tiny", "move_to", "row_products", "column_sums", "typed_parts"]
 
@@ -192,8 +191,7 @@ def typed_parts(dtype: str, blas_only: bool) -> tuple[tuple[str, Callable], ...]
     """
     zero = {"f": "0.0", "c": "0j"}.get(dtype[0], "0")
     one = {"f": "1.0", "c": "(1 + 0j)"}.get(dtype[0], "1")
-    text = TEXT.replace("_T(", f"_{dtype}(").replace("SIZE", str(WIDTHS[dtype]))
-    text = text.replace("ZERO", zero).replace("ONE", one)
+    text = in_dtype(TEXT, dtype).replace("ZERO", zero).replace("ONE", one)
     if dtype[0] not in "fc":  # no BLAS takes the large ones
         text = text.replace("few(", "range(").replace("one_by_one(", "range(")
     names = "begin", "itemsize", "multiply", "complex_call"
@@ -274,7 +272,7 @@ def vector_loops(dtype: str) -> dict[str, Callable]:
     Their record: 0 rows (results) 1 length 2 elements between rows, or columns 3 results a unit 4 units a matrix
     5 argument of the matrix 6 of the vector 7 the batch, as in NOTE [Product record].
     """
-    text = VECTOR_TEXT.replace("_T(", f"_{dtype}(").replace("ZERO", "0.0").replace("SIZE", str(WIDTHS[dtype]))
+    text = in_dtype(VECTOR_TEXT, dtype).replace("ZERO", "0.0")
     names = "row_products", "column_sums"
     return dict(zip(names, late_text(text, f"matrix times vector {dtype}", {}, *names)))
 

@@ -18,7 +18,7 @@ from functools import cache
 from typing import Callable
 
 from ..scalars.logarithm import log
-from ..texts import run_text
+from ..texts import in_dtype, run_text
 from .gemm import move_to
 
 __all__ = ["lapack_kernel"]
@@ -623,9 +623,8 @@ def permutation(pivots, steps, m, order, to):
 @cache
 def lapack_kernel(routine: str, dtype: str) -> tuple[Callable, tuple]:
     """The kernel of a routine for a real dtype, and what its Program binds."""
-    size = {"float32": "4", "float64": "8"}[dtype]
     text = HELPERS + PARTS + KERNEL.replace("BODY", BODIES[routine].strip("\n"))
-    text = text.replace("_T(", f"_{dtype}(").replace("SIZE", size).replace("FLOAT", dtype)
+    text = in_dtype(text, dtype).replace("FLOAT", dtype)
     scope = run_text(text, f"{routine} {dtype}")
     names = (
         "result",

@@ -15,8 +15,7 @@ from functools import cache
 from textwrap import indent
 from typing import Callable
 
-from ...base.dtypes import WIDTHS
-from ..texts import late_text
+from ..texts import in_dtype, late_text
 
 __all__ = ["SPAN", "pool_kernel"]
 
@@ -176,5 +175,5 @@ TEXTS = {
 @cache
 def pool_kernel(name: str, dtype: str) -> Callable:
     """The kernel of an operation for a real dtype."""
-    text = TEXTS[name].replace("STACK", str(STACK)).replace("at_T(", f"at_{dtype}(").replace(" T(", f" {dtype}(")
-    return late_text(text.replace("SIZE", str(WIDTHS[dtype])), f"{name} {dtype}", {}, "kernel")[0]
+    text = in_dtype(TEXTS[name].replace("STACK", str(STACK)), dtype)
+    return late_text(text, f"{name} {dtype}", {}, "kernel")[0]

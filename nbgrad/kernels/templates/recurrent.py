@@ -24,7 +24,7 @@ from functools import cache
 from typing import Callable
 
 from ..texts import late_text
-from .tiles import ADD_TERMS, in_dtype
+from .tiles import ADD_TERMS, in_lanes
 
 __all__ = ["place_of", "products_loop", "steps_loop"]
 
@@ -150,7 +150,7 @@ def products(start, stop, args):
 def products_loop(dtype: str, by_blas: bool) -> tuple[Callable, tuple]:
     """The kernel of products for a dtype, and what its Program binds."""
     if by_blas:
-        return late_text(in_dtype(PRODUCTS_BY_BLAS, dtype), f"products of steps {dtype} by BLAS", {}, "products")[0], ()
-    text = in_dtype(ADD_TERMS.replace("TILE", "tile") + PRODUCTS, dtype)
+        return late_text(in_lanes(PRODUCTS_BY_BLAS, dtype), f"products of steps {dtype} by BLAS", {}, "products")[0], ()
+    text = in_lanes(ADD_TERMS.replace("TILE", "tile") + PRODUCTS, dtype)
     kernel, helper = late_text(text, f"products of steps {dtype}", {}, "products", "add_terms")
     return kernel, (("add_terms", helper),)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from ..texts import run_text
+from ..texts import in_dtype, run_text
 
 __all__ = ["STRIP", "sparse_kernel"]
 
@@ -76,7 +76,6 @@ BODIES = {
 @cache
 def sparse_kernel(name: str, dtype: str) -> Callable:
     """The kernel of one of the operations for a real dtype."""
-    text = (HEAD + BODIES[name]).replace("_T(", f"_{dtype}(").replace("FLOAT", dtype).replace("STRIP", str(STRIP))
-    text = text.replace("SIZE", {"float32": "4", "float64": "8"}[dtype])
+    text = in_dtype(HEAD + BODIES[name], dtype).replace("FLOAT", dtype).replace("STRIP", str(STRIP))
     kernel: Callable = run_text(text, f"{name} {dtype}")["kernel"]
     return kernel

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from ...base.dtypes import WIDTHS
 from ..cpu.emit import lanes
+from ..texts import in_dtype
 
-__all__ = ["ADD_TERMS", "in_dtype"]
+__all__ = ["ADD_TERMS", "in_lanes"]
 
 # ``TILE`` is ``tile`` or ``listed_tile``.
 ADD_TERMS = '''
@@ -38,9 +39,6 @@ def add_terms(many, count, out, down, base, lead, weights, across, terms):
 '''
 
 
-def in_dtype(text: str, dtype: str) -> str:
-    """A text for numbers of a dtype: ``T``, their bytes ``SIZE``, and ``LANES``, how many a vector has."""
-    size = WIDTHS[dtype]
-    for word in ("at", "tile"):
-        text = text.replace(f"{word}_T(", f"{word}_{dtype}(")
-    return text.replace(" T(", f" {dtype}(").replace("LANES", str(lanes(size))).replace("SIZE", str(size))
+def in_lanes(text: str, dtype: str) -> str:
+    """``in_dtype``, and ``LANES``, how many numbers a vector has."""
+    return in_dtype(text, dtype).replace("LANES", str(lanes(WIDTHS[dtype])))

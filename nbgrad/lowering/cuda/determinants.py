@@ -9,7 +9,7 @@ from ...base.dtypes import complex128, float64
 from ...creation import factories
 from ...tensors.tensor import Tensor
 from .elimination import Elimination
-from .solvers import copied, identity_like, solver, turned
+from .solvers import adjoint_of, copied, identity_like, solver, turned
 from .spectra import is_finite, singular
 
 __all__: list[str] = []
@@ -65,7 +65,7 @@ def _cofactor_slope(op, attributes, x, y):
     s = where(finite, s, math.nan)
     one = factories.eye(s.layout.shape[-1], device=x.layout.device) > 0
     pairs = where(one, 0.0, products_of_others(where(one, 1.0, s[..., None, :]))).to(x.layout.dtype)
-    inner = copied(turned(u).conj()) @ y @ copied(turned(v).conj())
+    inner = adjoint_of(u) @ y @ adjoint_of(v)
     along = pairs @ CALLS["diagonal"](inner, 0, -2, -1)[..., None]
     change = where(one, along, -pairs * turned(inner))
     phase = (CALLS["determinant"](u) * CALLS["determinant"](v)).conj()[..., None, None]

@@ -18,7 +18,19 @@ from ...dispatch.lowerings import lowering
 from ...kernels.cuda.cusolver import SMALL, solvers
 from ...tensors.tensor import Tensor
 from ..decompositions import exponential_of
-from .solvers import Matrices, address_of, by_columns, copied, identity_like, numbers, packed, same_batch, solver, turned
+from .solvers import (
+    Matrices,
+    address_of,
+    adjoint_of,
+    by_columns,
+    copied,
+    identity_like,
+    numbers,
+    packed,
+    same_batch,
+    solver,
+    turned,
+)
 
 __all__ = ["Elimination"]
 
@@ -173,14 +185,14 @@ lowering("solve_by_factors", style="run", device="cuda")(_solve_by_factors)
 
 @solver("pull_to_matrix", square=False)
 def _pull_to_matrix(op, attributes, g, x):
-    adjoint, solve = copied(turned(x).conj()), CALLS["solve_triangle"]
+    adjoint, solve = adjoint_of(x), CALLS["solve_triangle"]
     low = g.tril(-1)
     inner = (adjoint.triu(1) @ low + low).tril(-1) + (g.triu() @ adjoint.tril()).triu()
     left = solve(adjoint, inner, True, True)
-    return copied(turned(solve(x, copied(turned(left).conj()), True, False)).conj())
+    return adjoint_of(solve(x, adjoint_of(left), True, False))
 
 
 @solver("share_of_factors", square=False)
 def _share_of_factors(op, attributes, m, x):
-    adjoint = copied(turned(x).conj())
+    adjoint = adjoint_of(x)
     return (adjoint.triu(1) @ m).triu() + (m @ adjoint.tril()).tril(-1)

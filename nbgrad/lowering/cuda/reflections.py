@@ -7,7 +7,7 @@ from typing import Any
 from ...base.calls import CALLS
 from ...creation import factories
 from ...tensors.tensor import Tensor
-from .solvers import Matrices, address_of, by_columns, copied, packed, solver, turned
+from .solvers import Matrices, address_of, adjoint_of, by_columns, copied, packed, solver, turned
 
 __all__: list[str] = []
 
@@ -60,7 +60,7 @@ def accumulated(found: Tensor, tau: Tensor, columns: int) -> Tensor:
     one, where = factories.eye(m, columns, dtype=found.layout.dtype, device=device), CALLS["where"]
     moves = tau != 0  # the others are no reflections: vectors of zeros with any factor
     v = where(moves[..., None, :], found[..., :k].tril(-1) + one[:, :k], 0.0)
-    adjoint = copied(turned(v).conj())
+    adjoint = adjoint_of(v)
     factors = 1 / where(moves, tau, 1.0)
     inner = (adjoint @ v).triu(1) + CALLS["diagonal_backward"](factors, (*factors.layout.shape, k), 0, -2, -1)
     return one - v @ CALLS["solve_triangle"](inner, copied(adjoint[..., :columns]), True, False)

@@ -29,7 +29,19 @@ from ...tensors.layout import Layout, layout_of
 from ...tensors.tensor import Tensor, new_tensor
 from ..decompositions import no_factor, require_matrices
 
-__all__ = ["Matrices", "address_of", "by_columns", "copied", "identity_like", "numbers", "packed", "same_batch", "solver", "turned"]
+__all__ = [
+    "Matrices",
+    "address_of",
+    "adjoint_of",
+    "by_columns",
+    "copied",
+    "identity_like",
+    "numbers",
+    "packed",
+    "same_batch",
+    "solver",
+    "turned",
+]
 
 
 class Matrices:
@@ -108,14 +120,19 @@ def copied(x: Tensor) -> Tensor:
     return CALLS["contiguous_copy"](x)
 
 
-def by_columns(x: Tensor) -> Tensor:
-    """A copy that lies by columns, as a contiguous tensor of the transposed matrices."""
-    return copied(CALLS["transpose"](x, -2, -1))
-
-
 def turned(x: Tensor) -> Tensor:
     """The transposed matrices."""
     return CALLS["transpose"](x, -2, -1)
+
+
+def adjoint_of(x: Tensor) -> Tensor:
+    """The conjugates of the transposed matrices, contiguous."""
+    return copied(turned(x).conj())
+
+
+def by_columns(x: Tensor) -> Tensor:
+    """A copy that lies by columns, as a contiguous tensor of the transposed matrices."""
+    return copied(turned(x))
 
 
 def numbers(x: Tensor) -> np.ndarray:
@@ -205,7 +222,7 @@ def _cholesky_info(op, attributes, x, found):
 @solver("solve_factored", fits=same_batch)
 def _solve_factored(op, attributes, x, y):
     upper, solve = attributes["upper"], CALLS["solve_triangle"]
-    adjoint = copied(turned(x).conj())
+    adjoint = adjoint_of(x)
     low, up = (adjoint, x) if upper else (x, adjoint)
     return solve(up, solve(low, y, False, False), True, False)
 

@@ -14,7 +14,7 @@ from ...creation import factories
 from ...kernels.cuda.cusolver import SMALL, solvers
 from ...tensors.tensor import Tensor
 from ..decompositions import not_finite
-from .solvers import Matrices, by_columns, copied, numbers, packed, solver, turned
+from .solvers import Matrices, adjoint_of, by_columns, copied, numbers, packed, solver, turned
 
 __all__: list[str] = []
 
@@ -185,4 +185,4 @@ def _pseudo_inverse(op, attributes, x):
     )
     counts = (s > s.amax(-1, True) * rtol) & (s > atol)
     inverse = CALLS["where"](counts, 1 / s, 0.0).to(x.layout.dtype)
-    return (copied(turned(v).conj()) * inverse[..., None, :]) @ copied(turned(u).conj())
+    return (adjoint_of(v) * inverse[..., None, :]) @ adjoint_of(u)

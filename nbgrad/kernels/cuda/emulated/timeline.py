@@ -108,6 +108,7 @@ class Timeline:
         self.busy: list[Stream] = []  # those with something in their queues
         self.defaults: dict[int, Stream] = {}
         self.host, self.made = Clock(), 0
+        self.gone: list[Stream] = []  # of which the host does not know all
         self.spare: list[tuple[int, int]] = []  # numbers of streams that are gone, of which the host knows all
         self.running: tuple[Stream, Clock, int] | None = None
         self.failed: int | None = None  # device of the work that raised
@@ -124,12 +125,14 @@ class Timeline:
     def remove(self, stream: Stream) -> None:
         """Let a stream go, as soon as it has nothing to do."""
         self.streams.remove(stream)
+        self.gone.append(stream)
         stream.ended = True
         if not stream.queue:
             self.recycle(stream)
 
     def recycle(self, stream: Stream) -> None:
         if self.host.get(stream.number, 0) >= stream.issued:  # whatever is queued from now on is ordered behind it anyway
+            self.gone.remove(stream)
             self.spare.append((stream.number, stream.issued))
 
     def default(self, device: int) -> Stream:
@@ -283,9 +286,11 @@ class Timeline:
     def finish_device(self, device: int) -> None:
         """Do all that a device has to do."""
         self.finish(lambda: not any(each.device == device for each in self.busy))
-        for each in self.streams:
+        for each in (*self.streams, *self.gone):
             if each.device == device:
                 self.know(each.clock)
+                if each.ended:
+                    self.recycle(each)
 
     def know(self, clock: Clock) -> None:
         """Let the host have seen that work is done."""
