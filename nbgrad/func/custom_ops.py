@@ -7,6 +7,7 @@ for it too. Nested arguments are flattened on the way: a Function knows tensors 
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, Callable, Iterable
 
@@ -16,7 +17,7 @@ from ..base.calls import CALLS
 from ..base.errors import ArgumentError, GradError
 from ..base.grad_mode import mode as grad_mode
 from ..graph.edges import requires_grad
-from ..graph.saved import increment_version
+from ..graph.saved import count_write
 from ..methods.pytree import tree_any_only, tree_flatten, tree_leaves, tree_unflatten
 from ..tensors.tensor import Tensor
 
@@ -101,7 +102,6 @@ class CustomOpDef:
         self.setup_context: Callable | None = None
         self.batched: Callable | None = None
         self.default = self
-        self.functions: dict[Any, type[Function]] = {}  # by the structure of the arguments
         self.__name__, self.__doc__, self.__wrapped__ = short, function.__doc__, function
         publish(namespace, short, self)
 
@@ -110,19 +110,11 @@ class CustomOpDef:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         bound = self.bind(args, kwargs)
-        written = [x for name in self.writes for x in tensors_in(bound.arguments[name])]
         for name in self.writes:
             if grad_mode.enabled and tree_any_only(Tensor, requires_grad, bound.arguments[name]):
                 raise GradError(f"{self.qualname}: {name} is written to, and requires a gradient. Hint: x.detach().")
         leaves, spec = tree_flatten((bound.args, bound.kwargs))
-        function = self.functions.get(spec)
-        if function is None:
-            function = self.functions[spec] = generated(self, spec)
-        versions = [x._version for x in written]
-        result = function.apply(*leaves)
-        # Writes through the memory itself, as those of NumPy, go unseen, and backward is to refuse what was saved before them.
-        increment_version([x for x, version in zip(written, versions) if x._version == version])
-        return result
+        return generated(self, spec).apply(*leaves)
 
     def bind(self, args: tuple, kwargs: dict) -> inspect.BoundArguments:
         """The arguments by their names, with the defaults.
@@ -149,11 +141,24 @@ class CustomOpDef:
             raise ArgumentError(
                 f"{self.qualname}: there is no kernel for {kind!r}. Hint: @{self.__name__}.register_kernel({kind!r})."
             )
+        written = [x._storage_ for x in self.written(args, kwargs)]
+        versions = [each.version for each in written]
         result = kernel(*args, **kwargs)
+        # Writes through the memory itself, as those of NumPy, go unseen: passes and captures are to know of them.
+        for each, version in zip(written, versions):
+            if each.version == version:
+                count_write(each)
         memory = {id(x._storage_) for x in given}
         if any(id(x._storage_) in memory for x in tensors_in(result)):
             raise ArgumentError(f"{self.qualname}: a result lies in the memory of an argument. Hint: return x.clone().")
         return result
+
+    def written(self, args: tuple, kwargs: dict) -> list[Tensor]:
+        """The tensors among the arguments of ``mutates_args``."""
+        if not self.writes:
+            return []
+        arguments = self.signature.bind(*args, **kwargs).arguments
+        return [x for name in self.writes for x in tensors_in(arguments[name])]
 
     def register_kernel(self, device_types: Any, func: Callable | None = None, /) -> Callable:
         """The function for a kind of device (``"cpu"``, ``"cuda"``), or for several; a decorator without ``func``."""
@@ -222,8 +227,13 @@ class Operations(SimpleNamespace):
         raise AttributeError(f"nbgrad.ops.{self.__name__} has no operation {name!r}. Hint: nbgrad.library.custom_op.")
 
 
+@cache
 def generated(op: CustomOpDef, spec: Any) -> type[Function]:
-    """The Function of an operation for arguments of one structure, of the leaves of that."""
+    """The Function of an operation for arguments of one structure, of the leaves of that.
+
+    It is kept here and not by the operation, whose attributes a capture that begins again puts back: the next one has to meet the
+    same class, which left the graph before.
+    """
 
     def forward(*leaves: Any) -> Any:
         return op.run(*tree_unflatten(leaves, spec))

@@ -203,7 +203,7 @@ class Stateful(StateHooked):
         >>> import nbgrad
         >>> layer = nbgrad.nn.Linear(1, 1)
         >>> layer.load_state_dict({"weight": nbgrad.ones(1, 1)}, strict=False)
-        IncompatibleKeys(missing_keys=['bias'], unexpected_keys=[])
+        _IncompatibleKeys(missing_keys=['bias'], unexpected_keys=[])
         >>> layer.weight.item()
         1.0
         """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -95,6 +97,28 @@ def test_writes_through_the_memory_are_counted():
     ):
         with pytest.raises(nbgrad.ArgumentError, match=f"tests::raise_by_one: {message}"):
             raise_by_one(*wrong)
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_first_met_in_a_compiled_function(writes):
+    """What an operation does with NumPy leaves the graph, also where nothing called it before: reads as a step, writes at all."""
+
+    @library.custom_op(f"tests::first_{writes}", mutates_args="x" if writes else ())
+    def first(x: nbgrad.Tensor):
+        if writes:
+            x.numpy()[...] += 1
+            return None
+        return nbgrad.from_numpy(x.numpy() + 1)
+
+    def program(x):
+        y = x * 2
+        made = first(y)
+        return (y if writes else made) * 3
+
+    compiled = nbgrad.compile(program)
+    with pytest.warns(UserWarning, match="writes to its arguments") if writes else nullcontext():
+        assert compiled(nbgrad.ones(2)).tolist() == [9.0, 9.0]
+    assert compiled(nbgrad.zeros(2)).tolist() == [3.0, 3.0]
 
 
 def test_rules_by_name_and_device():
