@@ -13,7 +13,7 @@ from math import prod
 from typing import NamedTuple
 
 from ...base.dtypes import COMPLEX, dtype_of
-from .access import Access, compute_dtype, vector_lanes
+from .access import Access, compute_dtype, conversion_dtype, vector_lanes
 from .accumulators import Accumulator
 from .templates import BLOCK, WARP, WARPS, Template, ceil_div, compile_template, indent, strided_args, strided_parameters, unravel
 
@@ -319,4 +319,4 @@ def shared_dtype(source: str, target: str) -> str | None:
         return None
     if source == target and dtype_of(source).itemsize <= 4 and compute_dtype(source) == "int64":
         return "int32"
-    return compute_dtype(target) if dtype_of(target).category >= dtype_of(source).category else compute_dtype(source)
+    return conversion_dtype(source, target)
