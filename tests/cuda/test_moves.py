@@ -103,6 +103,16 @@ def test_transposed_conversions_and_lazy_bits():
         assert_same(on_cuda("to_dtype", view, dtype=nbgrad.complex128), on_cpu("to_dtype", view, dtype=nbgrad.complex128))
 
 
+@pytest.mark.parametrize(
+    ("source", "target"), [("float32", "float64"), ("bfloat16", "float64"), ("float64", "float32"), ("int8", "int64")]
+)
+def test_columns_that_are_stretched_are_converted(source, target):
+    """By tiles, which hold elements as they are computed, whether they become wider or narrower."""
+    x, to = sample((20, 1), source).expand(20, 17), {"dtype": getattr(nbgrad, target)}
+    assert names_of("to_dtype", x, **to)[0].startswith("transpose")
+    assert_same(on_cuda("to_dtype", x, **to), on_cpu("to_dtype", x, **to))
+
+
 def test_clones_in_a_layout():
     """The target's strides, not the operand's."""
     x, like = sample((20, 17)), sample((17, 20)).t().layout
