@@ -19,7 +19,7 @@ from nbgrad.kernels.cpu.emit import lanes
 from nbgrad.kernels.cpu.store import Loader, Store
 from nbgrad.kernels.templates.elementwise import elementwise_loop
 from nbgrad.kernels.templates.iterate import iterate
-from nbgrad.kernels.templates.tiles import ADD_TERMS, in_dtype
+from nbgrad.kernels.templates.tiles import ADD_TERMS, in_lanes
 from nbgrad.kernels.texts import run_text
 from nbgrad.ops.expr import scalar, symbol
 from tests.parts import alternating
@@ -90,7 +90,7 @@ def test_tiles_add_products_and_have_numbas_bits(dtype, tile, monkeypatch):
     text = ADD_TERMS.replace("TILE", tile) + TILED
     for word, meaning in words.items():
         text = text.replace(word, str(meaning))
-    scope = run_text(in_dtype(text, dtype), f"tiles {dtype}")
+    scope = run_text(in_lanes(text, dtype), f"tiles {dtype}")
     rng = np.random.default_rng(0)
     out, base, weights = (rng.normal(size=shape).astype(dtype) for shape in ((5, wide), (terms, wide), (4, terms)))
     order = rng.permutation(terms)
