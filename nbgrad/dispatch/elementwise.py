@@ -179,11 +179,8 @@ class ElementwiseCall:
                     return run(input, other)
                 except OverflowError as error:  # to try costs nothing
                     return refitted(op, (input, other), error, run)
-                except ArgumentError:
-                    answer = answer_of_other(op.name, (input, other))
-                    if answer is NotImplemented:
-                        raise
-                    return answer
+                except ArgumentError as error:
+                    return answer_of_other(op.name, (input, other), error)
 
             names = ("input", public_name(op, op.operands[1]), *call.__code__.co_varnames[2:])
             call.__code__ = call.__code__.replace(co_varnames=names)  # x.clamp_min(min=0)

@@ -184,11 +184,8 @@ def inplace_call(op: Elementwise) -> Callable:
             return run(input, *others)
         except OverflowError as error:
             return refitted(op, (input, *others), error, run)
-        except ArgumentError:
-            answer = answer_of_other(op.name, (input, *others))
-            if answer is NotImplemented:
-                raise
-            return answer
+        except ArgumentError as error:
+            return answer_of_other(op.name, (input, *others), error)
 
     # What numbers are divided by is looked at in every call, and what is stored where that may have to be converted.
     first, *rest = gradient_bits(op)

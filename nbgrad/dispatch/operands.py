@@ -285,18 +285,25 @@ REFLECTED = {name: f"__r{symbol}__" for symbol, name in OPERATORS.items()}
 REFLECTED |= {name: f"__{mirrored}__" for name, mirrored in MIRRORED.items()}
 
 
-def answer_of_other(name: str, operands: tuple) -> Any:
-    """What ``x op y`` is by the operator of ``y``, of a type of a program's own; NotImplemented where it has none.
+def answer_of_other(name: str, operands: tuple, error: ArgumentError) -> Any:
+    """What ``x op y`` is by the operator of ``y``, of a type of a program's own, where a call of tensors ended in ``error``.
 
     To return NotImplemented to Python in the place of an error would take operators a frame more in every call.
+
+    Raises:
+        ArgumentError: the error, where ``y`` has no answer either.
     """
-    if len(operands) != 2 or not isinstance(operands[0], Tensor):
-        return NotImplemented
-    x, y = operands
-    reflected = getattr(type(y), REFLECTED.get(name, ""), None)
-    if reflected is None or isinstance(y, Tensor) or type(y).__module__ in ("builtins", "numpy"):
-        return NotImplemented
-    return reflected(y, x)
+    if len(operands) == 2 and isinstance(operands[0], Tensor):
+        x, y = operands
+        reflected = getattr(type(y), REFLECTED.get(name, ""), None)
+        if not (reflected is None or isinstance(y, Tensor) or type(y).__module__ in ("builtins", "numpy")):
+            answer = reflected(y, x)
+            if answer is not NotImplemented:
+                return answer
+    try:
+        raise error
+    finally:
+        del error  # whose traceback holds this frame
 
 
 def refitted(op: Elementwise, operands: tuple, error: OverflowError, call: Callable[..., Any]) -> Any:

@@ -129,11 +129,8 @@ class PlannedCall(OperationCall):
                 return record_run(self.op, run, tensors, dict(zip(self.attributes, given)))
         try:
             return super().check(*values)
-        except ArgumentError:
-            answer = answer_of_other(self.op.name, values)
-            if answer is NotImplemented:
-                raise
-            return answer
+        except ArgumentError as error:
+            return answer_of_other(self.op.name, values, error)
 
     def execute(self, tensors: tuple, attributes: dict) -> Any:
         """Its plan is found or made and launched, its steps are run."""
