@@ -235,6 +235,9 @@ def generated(op: CustomOpDef, spec: Any) -> type[Function]:
     same class, which left the graph before.
     """
 
+    args, kwargs = tree_unflatten(range(spec.num_leaves), spec)
+    counts, last = [len(tree_leaves(each)) for each in args], [None] * len(tree_leaves(kwargs))
+
     def forward(*leaves: Any) -> Any:
         return op.run(*tree_unflatten(leaves, spec))
 
@@ -247,7 +250,7 @@ def generated(op: CustomOpDef, spec: Any) -> type[Function]:
         if op.backward is None:
             raise GradError(f"{op.qualname}: has no gradient. Hint: {op.__name__}.register_autograd(backward, setup_context=...).")
         found = op.backward(ctx, *cotangents)
-        return tuple(leaves_of(op, spec, found if isinstance(found, tuple) else (found,)))
+        return (*leaves_of(op, counts, found if isinstance(found, tuple) else (found,)), *last)
 
     def vmap(info: Any, in_dims: tuple, *leaves: Any) -> Any:
         if op.batched is None:
@@ -259,20 +262,18 @@ def generated(op: CustomOpDef, spec: Any) -> type[Function]:
     return type(op.qualname.replace("::", "_"), (Function,), methods)
 
 
-def leaves_of(op: CustomOpDef, spec: Any, found: tuple) -> list:
-    """The cotangents of all leaves; None for an argument with several leaves stands for None of each.
+def leaves_of(op: CustomOpDef, counts: list[int], found: tuple) -> list:
+    """The cotangents of the leaves of all arguments; None for one with several leaves stands for None of each.
 
     Raises:
         GradError: their number is another one.
     """
-    args, kwargs = tree_unflatten(range(spec.num_leaves), spec)
-    if len(found) != len(args):
-        raise GradError(f"{op.qualname}: backward returned {len(found)} gradients, expected {len(args)}: one for each argument.")
+    if len(found) != len(counts):
+        raise GradError(f"{op.qualname}: backward returned {len(found)} gradients, expected {len(counts)}: one for each argument.")
     flat: list = []
-    for argument, gradient in zip(args, found):
-        count = len(tree_leaves(argument))
+    for count, gradient in zip(counts, found):
         flat += [None] * count if gradient is None else [gradient] if count == 1 else list(gradient)
-    return flat + [None] * len(tree_leaves(kwargs))
+    return flat
 
 
 def one_by_one(op: CustomOpDef, size: int, in_dims: tuple, spec: Any, leaves: tuple) -> tuple[Any, Any]:
