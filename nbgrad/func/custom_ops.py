@@ -83,7 +83,12 @@ def custom_op(
 
 
 class CustomOpDef:
-    """An operation that ``custom_op`` made: call it as the function that it was made of."""
+    """An operation that ``custom_op`` made: call it as the function that it was made of.
+
+    >>> double = nbgrad.library.custom_op("examples::double", lambda x: x * 2)
+    >>> double, double(nbgrad.ones(2))
+    (<CustomOpDef(examples::double)>, tensor([2., 2.]))
+    """
 
     def __init__(self, name: str, function: Callable, mutates_args: str | Iterable[str], device_types: Any):
         namespace, colons, short = name.partition("::")
@@ -305,7 +310,18 @@ def definition_of(op: Any) -> CustomOpDef:
 
 
 def register_kernel(op: Any, device_types: Any, func: Callable | None = None, /, **others: Any) -> Callable:
-    """``CustomOpDef.register_kernel`` of the operation, or of the name, ``op``."""
+    """``CustomOpDef.register_kernel`` of the operation, or of the name, ``op``.
+
+    Raises:
+        ArgumentError: there is no such operation.
+
+    >>> half = nbgrad.library.custom_op("examples::half", lambda x: x / 2, device_types="cuda")
+    >>> @nbgrad.library.register_kernel("examples::half", "cpu")
+    ... def half_here(x):
+    ...     return x * 0.5
+    >>> half(nbgrad.ones(1))
+    tensor([0.5000])
+    """
     return definition_of(op).register_kernel(device_types, func)
 
 
@@ -329,7 +345,18 @@ impl_abstract = register_fake  # torch's older name
 
 
 def register_autograd(op: Any, backward: Callable, /, *, setup_context: Callable | None = None, **others: Any) -> None:
-    """``CustomOpDef.register_autograd`` of the operation, or of the name, ``op``."""
+    """``CustomOpDef.register_autograd`` of the operation, or of the name, ``op``.
+
+    Raises:
+        ArgumentError: there is no such operation.
+
+    >>> triple = nbgrad.library.custom_op("examples::triple", lambda x: x * 3)
+    >>> nbgrad.library.register_autograd("examples::triple", lambda ctx, g: g * 3)
+    >>> x = nbgrad.ones(1, requires_grad=True)
+    >>> triple(x).backward()
+    >>> x.grad
+    tensor([3.])
+    """
     definition_of(op).register_autograd(backward, setup_context=setup_context)
 
 

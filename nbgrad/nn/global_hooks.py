@@ -73,7 +73,13 @@ def register_module_forward_hook(hook: Callable, *, with_kwargs: bool = False, a
 
 
 def register_module_full_backward_pre_hook(hook: Callable) -> RemovableHandle:
-    """Call ``hook(module, grad_output)`` in a pass through any module; see ``Module.register_full_backward_pre_hook``."""
+    """Call ``hook(module, grad_output)`` in a pass through any module; see ``Module.register_full_backward_pre_hook``.
+
+    >>> from nbgrad import nn, ones
+    >>> with register_module_full_backward_pre_hook(lambda module, grad_output: print(type(module).__name__, grad_output)):
+    ...     nn.Tanh()(ones(1, requires_grad=True)).backward()
+    Tanh (tensor([1.]),)
+    """
     return everywhere("before_backward", hook)
 
 
@@ -104,10 +110,24 @@ def register_module_parameter_registration_hook(hook: Callable) -> RemovableHand
 
 
 def register_module_buffer_registration_hook(hook: Callable) -> RemovableHandle:
-    """Call ``hook(module, name, buffer)`` when any module gets a buffer; what it returns, unless None, takes its place."""
+    """Call ``hook(module, name, buffer)`` when any module gets a buffer; what it returns, unless None, takes its place.
+
+    >>> from nbgrad import nn, ones
+    >>> with register_module_buffer_registration_hook(lambda module, name, buffer: buffer * 2):
+    ...     module = nn.Module()
+    ...     module.register_buffer("scale", ones(1))
+    >>> module.scale
+    tensor([2.])
+    """
     return add_hook(when_registered[BUFFER], hook)
 
 
 def register_module_module_registration_hook(hook: Callable) -> RemovableHandle:
-    """Call ``hook(module, name, submodule)`` when any module gets another; what it returns, unless None, takes its place."""
+    """Call ``hook(module, name, submodule)`` when any module gets another; what it returns, unless None, takes its place.
+
+    >>> from nbgrad import nn
+    >>> with register_module_module_registration_hook(lambda module, name, submodule: print(name, submodule)):
+    ...     layers = nn.Sequential(nn.Tanh())
+    0 Tanh()
+    """
     return add_hook(when_registered[MODULE], hook)

@@ -192,5 +192,12 @@ def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
 
 
 def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
-    """Call ``hook(optimizer, args, kwargs)`` after every step of any optimizer, and after that one's own hooks."""
+    """Call ``hook(optimizer, args, kwargs)`` after every step of any optimizer, and after that one's own hooks.
+
+    >>> import nbgrad
+    >>> optimizer = nbgrad.optim.SGD([nbgrad.zeros(1, requires_grad=True)], lr=1.0)
+    >>> with register_optimizer_step_post_hook(lambda optimizer, args, kwargs: print("stepped")):
+    ...     optimizer.step()
+    stepped
+    """
     return add_hook(everywhere().after, hook)

@@ -284,6 +284,11 @@ def sparse_mask(input: Tensor, mask: SparseTensor) -> SparseTensor:
 
     Raises:
         ShapeError: other shapes. NotSupportedError: ``mask`` is dense.
+
+    >>> import nbgrad
+    >>> mask = nbgrad.tensor([0.0, 1.0, 1.0]).to_sparse()
+    >>> nbgrad.sparse.sparse_mask(nbgrad.tensor([5.0, 6.0, 7.0]), mask).to_dense()
+    tensor([0., 6., 7.])
     """
     require_sparse("sparse_mask", "mask", mask)
     if tuple(input.shape) != tuple(mask.shape):

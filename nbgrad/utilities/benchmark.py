@@ -26,7 +26,12 @@ SHORTEST_BLOCK = 1e-3
 
 
 def timer() -> float:
-    """Seconds on a clock, once the GPU's work is done where there is a GPU."""
+    """Seconds on a clock, once the GPU's work is done where there is a GPU.
+
+    >>> start = timer()
+    >>> timer() >= start
+    True
+    """
     if nbgrad.accelerator.is_available():
         nbgrad.accelerator.synchronize()
     return timeit.default_timer()

@@ -26,7 +26,11 @@ __all__ = [
 
 
 def is_available() -> bool:
-    """False: processes do not work together here."""
+    """False: processes do not work together here.
+
+    >>> is_available()
+    False
+    """
     return False
 
 
@@ -38,6 +42,11 @@ def init_process_group(*args: Any, **kwargs: Any) -> None:
 
     Raises:
         NotSupportedError: always.
+
+    >>> init_process_group("gloo")
+    Traceback (most recent call last):
+        ...
+    nbgrad.base.errors.NotSupportedError: distributed: there are no process groups. Hint: ...
     """
     raise NotSupportedError(
         "distributed: there are no process groups. Hint: ask distributed.is_available(); nbgrad.multiprocessing shares tensors."

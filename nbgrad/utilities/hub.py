@@ -34,7 +34,11 @@ class Chosen:
 
 
 def get_dir() -> str:
-    """The folder for what is downloaded: that of ``set_dir``, else ``hub`` in $TORCH_HOME, else in the user's cache of torch."""
+    """The folder for what is downloaded: that of ``set_dir``, else ``hub`` in $TORCH_HOME, else in the user's cache of torch.
+
+    >>> os.path.basename(get_dir())
+    'hub'
+    """
     cache = os.getenv("XDG_CACHE_HOME") or os.path.join("~", ".cache")
     home = os.getenv("TORCH_HOME") or os.path.join(cache, "torch")
     return Chosen.folder or os.path.join(os.path.expanduser(home), "hub")
@@ -107,6 +111,15 @@ def load_state_dict_from_url(
         map_location, weights_only: as of ``load``; torch reads whatever a file says unless told otherwise.
         check_hash: the name has the beginning of the digest, as ``name-0123abcd.pth``: compare them.
         file_name: the name under which it is kept, by default that of the address.
+
+    Raises:
+        FileError: another digest.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> nbgrad.save({"weight": nbgrad.ones(1)}, folder / "net.pth")
+    >>> load_state_dict_from_url((folder / "net.pth").as_uri(), folder / "kept", progress=False)
+    {'weight': tensor([1.])}
     """
     folder = Path(model_dir or os.path.join(get_dir(), "checkpoints"))
     folder.mkdir(parents=True, exist_ok=True)
@@ -146,6 +159,12 @@ def list(github: str | os.PathLike, *ignored: Any, source: str = "local", **opti
 
     Raises:
         As ``load``.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "hubconf.py").write_text("def net(): return 1")
+    >>> list(folder)
+    ['net']
     """
     found = vars(entries(github, source))
     return [name for name, value in found.items() if callable(value) and not name.startswith("_")]
@@ -156,6 +175,12 @@ def help(github: str | os.PathLike, model: str, *ignored: Any, source: str = "lo
 
     Raises:
         As ``load``.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "hubconf.py").write_text("def net(): 'A net.'")
+    >>> help(folder, "net")
+    'A net.'
     """
     return entry(entries(github, source), model).__doc__
 

@@ -52,50 +52,80 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
     """``nbgrad.compile`` of a function or a module; a class as it is.
 
     What a graph cannot hold runs as it is, with one warning. The other arguments are torch's, without effect.
+
+    >>> script(lambda x: x + 1)(nbgrad.ones(1))
+    tensor([2.])
     """
     return obj if builtins.isinstance(obj, type) else nbgrad.compile(obj)
 
 
 def as_it_is(fn: Any) -> Any:
-    """The function, or class, itself."""
+    """The function, or class, itself.
+
+    >>> @nbgrad.jit.export
+    ... def half(x):
+    ...     return x / 2
+    >>> half(3.0)
+    1.5
+    """
     return fn
 
 
-export = interface = script_method = script_if_tracing = as_it_is
+# An ``unused`` function is called nevertheless.
+export = interface = script_method = script_if_tracing = unused = as_it_is
 
 
 def ignore(drop: Any = False, **options: Any) -> Any:
-    """A decorator that changes nothing, with an argument or without."""
+    """A decorator that changes nothing, with an argument or without.
+
+    >>> ignore(max)(2, 3), ignore(drop=True)(max)(2, 3)
+    (3, 3)
+    """
     return drop if callable(drop) else as_it_is
 
 
-def unused(fn: Any) -> Any:
-    """The function, which is called nevertheless."""
-    return fn
-
-
 def is_scripting() -> bool:
-    """False."""
+    """False.
+
+    >>> is_scripting()
+    False
+    """
     return False
 
 
 def is_tracing() -> bool:
-    """False: what a captured program asks is what it is told when it runs as it is."""
+    """False: what a captured program asks is what it is told when it runs as it is.
+
+    >>> is_tracing()
+    False
+    """
     return False
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
-    """The value."""
+    """The value.
+
+    >>> annotate(list[int], [])
+    []
+    """
     return the_value
 
 
 def Attribute(value: Any, type: Any = None) -> Any:  # torch's name
-    """The value."""
+    """The value.
+
+    >>> Attribute(0.5, float)
+    0.5
+    """
     return value
 
 
 def isinstance(obj: Any, target_type: Any) -> bool:
-    """Python's."""
+    """Python's.
+
+    >>> nbgrad.jit.isinstance([1], list)
+    True
+    """
     return builtins.isinstance(obj, target_type)
 
 
@@ -105,12 +135,25 @@ class TracerWarning(Warning):
 
 @contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
-    """Nothing to say inside of it."""
+    """Nothing to say inside of it.
+
+    >>> with optimized_execution(False):
+    ...     nbgrad.ones(1) + 1
+    tensor([2.])
+    """
     yield
 
 
 class ScriptModule(Module):
-    """A Module, whose ``script_method`` are its methods."""
+    """A Module, whose ``script_method`` are its methods.
+
+    >>> class Twice(nbgrad.jit.ScriptModule):
+    ...     @nbgrad.jit.script_method
+    ...     def forward(self, x):
+    ...         return 2 * x
+    >>> Twice()(nbgrad.ones(1))
+    tensor([2.])
+    """
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
@@ -118,6 +161,9 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
 
     Raises:
         UsageError: it is in training.
+
+    >>> freeze(nbgrad.nn.Tanh().eval())
+    Tanh()
     """
     if mod.training:
         raise UsageError("freeze: the module is in training, expected one for inference. Hint: module.eval().")
@@ -125,7 +171,11 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
-    """The module as it is; the other argument is torch's, without effect."""
+    """The module as it is; the other argument is torch's, without effect.
+
+    >>> optimize_for_inference(nbgrad.nn.Tanh())
+    Tanh()
+    """
     return mod
 
 
@@ -140,16 +190,29 @@ def fork(func: Callable, *args: Any, **kwargs: Any) -> Callable[[], Any]:
 
 
 def wait(future: Callable[[], Any]) -> Any:
-    """The result of what ``fork`` called."""
+    """The result of what ``fork`` called.
+
+    >>> wait(fork(min, 2, 3))
+    2
+    """
     return future()
 
 
 def set_fusion_strategy(strategy: Any) -> list:
-    """Accepted, without effect: what can be fused is."""
+    """Accepted, without effect: what can be fused is.
+
+    >>> set_fusion_strategy([("STATIC", 2)])
+    []
+    """
     return []
 
 
 @contextmanager
 def strict_fusion() -> Iterator[None]:
-    """Nothing to say inside of it."""
+    """Nothing to say inside of it.
+
+    >>> with strict_fusion():
+    ...     nbgrad.ones(1) * 3
+    tensor([3.])
+    """
     yield
