@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from contextlib import contextmanager
+from operator import is_
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from ..base import config
@@ -223,7 +224,8 @@ class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
                 return self._uncaptured_(key, args, kwargs)
         self._idle_ = 0
         apart = loose[2] is None and not elsewhere  # which memory arguments share, native code does not compare
-        if apart and not variant.once and not kwargs and len(args) == len(inputs) and not (config.CHECK and self._comparable_):
+        flat = not kwargs and len(args) == len(inputs) and all(map(is_, args, inputs))  # nor does it look into lists and dicts
+        if apart and flat and not variant.once and not (config.CHECK and self._comparable_):
             quick = self._positional_
             for each in [x for x in group if x is not variant and x.asking][:MOST_TRIED] if variant.asking else ():
                 quick = each.entry(quick)

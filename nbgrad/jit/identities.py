@@ -1,10 +1,13 @@
-"""Which tensor a tensor is: programs that ask for it.
+"""Which tensor a tensor is, and of what class a number: programs that ask for it.
 
 NOTE [Identities]: a captured function sees other tensors in the place of its arguments, on copies of their memory. Where it
 compares objects (``x is w``, ``x in ws``, ``state[x]``) an argument that is one of the tensors it names must be that tensor in
 the capture as well; such a program holds for calls where the same arguments are the same variables, and the same arguments are one
 tensor. What names hold that is a program's state is another tensor in every call, and is not exchanged by functions that compare
 objects.
+
+NOTE [Classes of numbers]: ``isinstance`` and ``__class__`` are told that a number that is followed is a float or an int, but its
+``type`` is what it is (modes/numbers.py). A program with a code that asks for the type of something has its numbers as they are.
 """
 
 from __future__ import annotations
@@ -21,10 +24,13 @@ from ..tensors.tensor import Tensor
 if TYPE_CHECKING:
     from .guards import Guards
 
-__all__ = ["Identity", "Ones", "compares_keys", "compares_objects", "comparisons", "identities", "ones", "selves"]
+__all__ = ["CLASSES", "Identity", "Ones", "compares_keys", "compares_objects", "comparisons", "identities", "ones", "selves"]
 
 OBJECTS = frozenset({"is", "id"})
 KEYS = OBJECTS | {"in", "index", "count", "remove", "hash"}
+CLASSES = "type()"
+GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
+SILENT = frozenset({"CACHE", "PRECALL", "PUSH_NULL", "NOP"})  # beside the call itself, in some versions of Python
 BUILDS = frozenset({"BUILD_MAP", "MAP_ADD", "BUILD_SET", "SET_ADD", "BUILD_CONST_KEY_MAP"})
 
 
@@ -64,14 +70,18 @@ class Ones(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def comparisons(code: CodeType) -> frozenset[str]:
-    """Of ``is`` and ``in`` those that a code, or a function defined in it, may ask of tensors.
+    """Of ``is`` and ``in`` those that a code, or a function defined in it, may ask of tensors; ``type()``, if it asks for classes.
 
     >>> sorted(comparisons((lambda x, ws: x is None or "a" in ws).__code__))
     []
     >>> sorted(comparisons((lambda x, ws: x in ws and x is ws[0]).__code__))
     ['in', 'is']
+    >>> sorted(comparisons((lambda self, x: type(self)(type(x))).__code__)), comparisons((lambda self: type(self)()).__code__)
+    (['type()'], frozenset())
     """
     found, before = set[str](), list[Instruction]()
+    if "type" in code.co_names and asks_classes(code):
+        found.add(CLASSES)
     for each in get_instructions(code) if has_any(code, "IS_OP", "CONTAINS_OP", *BUILDS) else ():
         if each.opname == "IS_OP" and before[-1].opname != "LOAD_CONST":
             found.add("is")
@@ -81,6 +91,15 @@ def comparisons(code: CodeType) -> frozenset[str]:
             found.add("in")
         before.append(each)
     return frozenset(found).union(*map(comparisons, inner_codes(code)))
+
+
+def asks_classes(code: CodeType) -> bool:
+    """Whether a code takes the class of anything but ``self``, or hands ``type`` to somebody."""
+    known = [each for each in get_instructions(code) if each.opname not in SILENT]
+    return any(
+        one.opname in GLOBALS and one.argval == "type" and not (two.argval == "self" and three.opname.startswith("CALL"))
+        for one, two, three in zip(known, known[1:], known[2:])
+    )
 
 
 def is_of_constants(before: list[Instruction]) -> bool:

@@ -25,7 +25,7 @@ from ..modes.overrides import has_function
 from ..tensors.tensor import Tensor, native
 from .devices import copied
 from .effects import Filling, Postponed, has_hooks, is_leaf
-from .identities import compares_objects
+from .identities import CLASSES, compares_objects
 from .members import MISSING
 from .slots import LEAF, NUMBER, Exchange, Slot, shown
 from .sources import number_tensor
@@ -308,7 +308,10 @@ def states_of(before: Before, guards: Guards, known: States | None) -> States | 
     if known is not None:
         slots, lists, olds = known.slots + slots, [each for each, _, _ in known.lists] + lists, known.before + olds
         settings += [slot for slot, _ in known.settings]
-    if compares_objects(guards) and any(isinstance(x, Tensor) for each in olds for x in flatten(each)[0]):
+    held = [x for each in olds for x in flatten(each)[0]]
+    if compares_objects(guards) and any(isinstance(x, Tensor) for x in held):
+        return None
+    if CLASSES in guards.words and any(type(x) in NUMBERS for x in held):
         return None
     if not (are_apart(news, guards) and are_apart(olds, guards, known=True)):
         return None

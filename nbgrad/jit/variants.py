@@ -11,6 +11,7 @@ from ..base.nested import Tree
 from ..base.plain import PLAIN
 from ..engine import walks
 from ..graph.edges import requires_grad
+from ..modes.numbers import ITEMS
 from ..tensors.storage import elsewhere
 from ..tensors.tensor import Tensor
 from .acts import Acts
@@ -23,7 +24,7 @@ from .flags import flags_of, meets, needs_gradient
 from .forms import Form
 from .graph import Graph
 from .guards import Guards
-from .identities import identities, ones, selves
+from .identities import CLASSES, identities, ones, selves
 from .ir import Value, values_in
 from .leaves import NUMBERS, paths_of_leaves
 from .lines import line_of
@@ -55,7 +56,7 @@ class Variant(Run):
         self.guards = Guards(fn, *others, *kinds_in(tree))
         if self.guards.outside:
             raise GraphError(f"{self.guards.outside[0]}: may be another one in every call. Hint: {OUTSIDE}.")
-        self.require_values(leaves, numbers)
+        self.require_values(numbers, follow)
         self.before = Before(self.guards)
         try:
             self.capture(fn, leaves, tree, numbers, follow, kept)
@@ -66,16 +67,15 @@ class Variant(Run):
                 self.before.release()
             raise
 
-    def require_values(self, leaves: list, numbers: frozenset[int]) -> None:
-        """Take numbers by their values where the program may ask for their exact class (``type(x) is int``).
+    def require_values(self, numbers: frozenset[int], follow: bool) -> None:
+        """Take numbers by their values where the program may ask for their exact class: NOTE [Classes of numbers] of identities.py.
 
         Raises:
             Fixed: it may.
         """
         words = self.guards.words
-        asked = [k for k in numbers if "type" in words and type(leaves[k]).__name__ in words]
-        if asked:
-            raise Fixed.by(asked)
+        if CLASSES in words and (numbers or follow and "item" in words):
+            raise Fixed.by((*numbers, ITEMS))
 
     def capture(self, fn: Callable, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool, kept: State) -> None:
         """Run the function, and make a program of what is seen.

@@ -108,6 +108,20 @@ def test_modules_as_arguments():
     assert len(compiled.variants) == 2
 
 
+@pytest.mark.parametrize("leaf", [nbgrad.ones(()), 0.5, 3], ids=["tensor", "float", "int"])
+def test_nested_arguments_are_no_plain_ones(leaf):
+    """A program of a list of one leaf is none of the leaf itself, in either order."""
+
+    def count(x, *each):
+        return x * (len(each[0]) if isinstance(each[0], (list, dict, tuple)) else 5)
+
+    for nested in ([leaf], {"x": leaf}, (leaf,), [{"x": (leaf,)}]):
+        for first, second in ((leaf, nested), (nested, leaf)):
+            compiled, x = nbgrad.compile(count), nbgrad.ones(2)
+            for each in (first, second, first, second):
+                assert compiled(x, each)[0].item() == count(x, each)[0].item()
+
+
 def test_shapes_dtypes_and_devices_are_returned():
     """As they are."""
     compiled = nbgrad.compile(lambda x: (x.shape, {"dtype": x.dtype}, [x.device, x.size(0)], x * 2), fullgraph=True)

@@ -141,7 +141,39 @@ def test_gradients_of_ints_of_this_call():
     assert len(f.variants) == 1
 
 
-def test_exact_classes_are_asked_for_values():
-    """``type(x) is float`` is answered as it is eagerly."""
-    f = nbgrad.compile(lambda x, a: x * (2.0 if type(a) is float else 3.0))
-    assert [f(X, a)[0].item() for a in (1.0, 1, 2.0, 2)] == [3.0, 4.5, 3.0, 4.5]
+FACTORS, KIND, ONE = {float: 2.0, int: 3.0}, float, 1.0
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x, a: x * (2.0 if type(a) is float else 3.0),
+        lambda x, a: x * (2.0 if type(a) is KIND else 3.0),
+        lambda x, a: x * (2.0 if type(a) in (KIND,) else 3.0),
+        lambda x, a: x * FACTORS[type(a)],
+        lambda x, a: x * len(type(a).__name__) * 0.5 + x * (type(a) is type(ONE)) * -0.5,
+        lambda x, a: x * next(FACTORS[kind] for kind in map(type, [a])),
+    ],
+)
+def test_exact_classes_are_asked_for_values(fn):
+    """``type`` of an argument is answered as it is eagerly, whatever it is compared with."""
+    f = nbgrad.compile(fn)
+    assert [f(X, a)[0].item() for a in (1.0, 1, 2.0, 2)] == [fn(X, a)[0].item() for a in (1.0, 1, 2.0, 2)]
+
+
+def test_exact_classes_of_items_and_state():
+    """Those of numbers that ``item`` has read, and that names hold, are what they are; of ``self`` it may be asked."""
+
+    class Counting:
+        n = 0
+
+        def step(self, x, a):
+            self.n += 1
+            return x * (2.0 if type(x.sum().item()) is KIND and type(self.n) is not KIND else 3.0)
+
+        def scaled(self, x, a):
+            return x * a * len(type(self).__name__)
+
+    counting, scaled = nbgrad.compile(Counting().step), nbgrad.compile(Counting().scaled)
+    assert [counting(X, 0.5)[0].item() for _ in range(3)] == [2 * X[0].item()] * 3
+    assert [scaled(X, a)[0].item() for a in (0.5, 0.25)] == [4 * X[0].item(), 2 * X[0].item()] and len(scaled.variants) == 1
