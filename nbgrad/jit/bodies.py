@@ -29,13 +29,14 @@ from ..tensors.batch_levels import state as batches
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 from .capture import Trace
-from .devices import on_gpu
+from .devices import copied, on_gpu
 from .graph import Graph
+from .histories import STOP, refuse_hooks
 from .ir import Block, Value, copy_block, plain_layout
 from .passes.eliminate_dead import eliminate_dead
 from .program import Program
 from .replay import run_block, tensor_of
-from .tracing import tracing
+from .tracing import beginning_again, tracing
 from .values import refuse_in_body
 
 __all__ = [
@@ -200,8 +201,16 @@ def traced_body(
     Raises:
         GraphError: the function does what a graph cannot hold.
     """
-    with alone(), tracing(found, late=True) as active:
-        inputs = [active.input(x) for x in examples]
+    return beginning_again(lambda hosted: body_once(fn, examples, found, hosted))
+
+
+def body_once(
+    fn: Callable[..., Sequence[Tensor]], examples: Sequence[Tensor], found: Sequence[Tensor], hosted: set
+) -> tuple[Body, list[Tensor]]:
+    """The same, where Functions are steps in Python; see ``beginning_again``."""
+    with alone(), tracing(found, hosted=hosted, late=True) as active:
+        active.derivable = active.of_body = True
+        inputs = [active.input(x) for x in on_memory_of_their_own(examples)]
         if found:
             substitution = Substitution(active, found)
             with substitution:
@@ -211,6 +220,7 @@ def traced_body(
             used, outs = [], list(fn(*inputs))
         graph = active.graph
         graph.outputs = [active.value(x) for x in outs]
+        refuse_hooks(outs, inputs)
     refuse_in_body(graph)
     eliminate_dead(graph)
     captures = {id(x) for x in found}
@@ -225,6 +235,18 @@ def traced_body(
 
         check(graph, "trace")
     return Body(Block(graph.inputs, graph.nodes, graph.outputs), bound), used
+
+
+def on_memory_of_their_own(examples: Sequence[Tensor]) -> Iterator[Tensor]:
+    """The same, each on other memory: where nothing is recorded, a value is told from others by that alone."""
+    seen: set[int] = set()
+    for x in examples:
+        if id(x._storage_) in seen:
+            need((x,))
+            flag = bool(x._needs_grad_)
+            x = native.tensor(x.layout.plain().template, copied(x._storage_), x._offset_, flag, None)
+        seen.add(id(x._storage_))
+        yield x
 
 
 def example_of(x: Tensor) -> Tensor:
@@ -278,15 +300,24 @@ def example_there(first: Tensor, layout: Layout) -> Tensor:
 # ---- what depends on what ----------------------------------------------------------------------------------------------
 
 
-def active_values(block: Block, flags: Sequence[bool], gradients: bool = True) -> set[Value]:
-    """The values that depend on chosen inputs; with ``gradients`` as far as gradients flow."""
+def active_values(block: Block, flags: Sequence[bool], by: str = "gradients") -> set[Value]:
+    """The values that depend on chosen inputs.
+
+    Args:
+        by: "gradients", "tangents", which flow through what was not recorded, too, or "values".
+    """
     active = {value for value, flag in zip(block.inputs, flags) if flag}
     for node in block.nodes:
-        if any(value in active for value in node.values()):
-            active.update(out for out in node.outs if not gradients or flows(out))
+        if any(value in active for value in node.values()) and not (by == "tangents" and node.op is STOP):
+            active.update(out for out in node.outs if by == "values" or (flows if by == "gradients" else may_flow)(out))
     return active
+
+
+def may_flow(value: Value) -> bool:
+    """Whether there are derivatives of a dtype."""
+    return value.layout is None or value.layout.dtype.differentiable
 
 
 def flows(value: Value) -> bool:
     """Whether gradients may flow through a value."""
-    return value.requires_grad is not False and (value.layout is None or value.layout.dtype.differentiable)
+    return value.requires_grad is not False and may_flow(value)

@@ -30,11 +30,11 @@ class Choice:
     def __init__(self, first: Body, second: Body):
         self.bodies = first, second
 
-    def active(self, flags: Sequence[bool], gradients: bool = True) -> list[bool]:
+    def active(self, flags: Sequence[bool], by: str = "gradients") -> list[bool]:
         """Which outputs depend on chosen inputs, in one of the bodies."""
         found = [False] * len(self.bodies[0].block.outputs)
         for body in self.bodies:
-            values = active_values(body.block, flags, gradients)
+            values = active_values(body.block, flags, by)
             found = [a or value in values for a, value in zip(found, body.block.outputs)]
         return found
 
@@ -101,7 +101,7 @@ class Branch(Function):
         """The choice between the push-forwards."""
         choice, (predicate, *operands), given = ctx.choice, ctx.saved_tensors, tangents[2:]
         inputs = [k for k, t in enumerate(given) if t is not None]
-        outs = choice.active([t is not None for t in given])
+        outs = choice.active([t is not None for t in given], "tangents")
 
         def make(body: Body) -> Callable[..., list]:
             def run(*xs: Tensor) -> list[Tensor]:
@@ -130,7 +130,7 @@ class Branch(Function):
 
             return vmap(both, dims)(predicate, *operands), (0,) * len(choice.bodies[0].block.outputs)
         flags = [dim is not None for dim in dims[1:]]
-        outs = choice.active(flags, gradients=False)
+        outs = choice.active(flags, "values")
         key = ("batch", tuple(flags), info.batch_size)
         made = choice.derived(key, lambda body: batched(body, flags, outs), lambda: [example_of(x) for x in operands])
         return chosen(made, predicate, operands), tuple([0 if out else None for out in outs])

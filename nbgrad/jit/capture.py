@@ -73,6 +73,8 @@ class Trace(Noticing):
             ``backward`` runs. See functions.py.
         depth: whether the thread is beneath a call that is being written down.
         pending: launches that were put off; ``lazy``: whether more may be, now; ``late``: in this capture.
+        derivable: whether derivatives may be taken of the graph later, of any order and in any mode; ``of_body``: of a loop or a
+            branch, which itself is captured as if they were.
         before: how what it depends on was before.
         ahead: steps of optimizers that are counted at the end, by identity of their states.
         fixed: which of the arguments are numbers whose values the program has taken: NOTE [Traced numbers] of modes/numbers.py.
@@ -98,6 +100,7 @@ class Trace(Noticing):
         self.ahead: dict[int, int] = {}
         self.refused: GraphError | None = None
         self.pending, self.lazy, self.late = Pending(), False, False
+        self.derivable = self.of_body = False
 
     def input(self, x: Tensor, name: str = "") -> Tensor:
         """A traced tensor in the place of an argument: a leaf, or part of the argument's graph, on memory of its own."""

@@ -20,6 +20,7 @@ from .effects import Effects, Postponed
 from .forms import Form, forms_of
 from .functions import Hosted
 from .graph import Graph
+from .histories import refuse_hooks_of
 from .leaves import names_of_leaves
 from .mathematics import followed_functions
 from .outside import watching
@@ -236,9 +237,7 @@ def history_of(x: Tensor, hosted: set, fresh: set[int], effects: Effects) -> str
             if isinstance(keeper._rule_, FunctionRule) and not is_control(keeper) and forward_of(keeper) not in hosted:
                 error = GraphError(f"{node.name()}: a graph cannot hold the derivative of a Function that is taken outside of it.")
                 raise Hosted.by(forward_of(keeper), error)
-            meta = node._meta_
-            if meta is not None and (any(meta.tensor_hooks.values()) or meta.pre_hooks or meta.post_hooks or meta.retains):
-                raise GraphError(f"{node.name()}: a graph cannot hold hooks of a gradient that is taken outside of it.")
+            refuse_hooks_of(node)
             seen.add(node)
             waiting += node._edges_
     return "live"

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..autograd.function import FunctionCall, run
 from ..autograd.function_context import SavedArgument, handed_over, new_context
+from ..autograd.returned_tensors import mark_final
 from ..base.dtypes import DType
 from ..base.errors import GraphError
 from ..base.grad_mode import enable_grad, mode, no_grad, special
@@ -25,7 +26,8 @@ from ..modes.numbers import plain
 from ..modes.traced import capture_of_thread, mark, unmark
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
-from .hosts import function_named
+from .histories import APPLIED
+from .hosts import class_of, name_of
 from .ir import Control, Node
 from .values import Changed, elements_of
 
@@ -59,20 +61,6 @@ def is_plain(x: Any) -> bool:
     return isinstance(x, PLAIN) or isinstance(x, (tuple, list)) and all(map(is_plain, x))
 
 
-def name_of(function: Any) -> Any:
-    """``module:name`` if the class is found by that, else the class."""
-    name = f"{function.__module__}:{function.__qualname__}"
-    try:
-        return name if function_named(name) is function else function
-    except (ImportError, AttributeError):
-        return function
-
-
-def class_of(function: Any) -> Any:
-    """The class."""
-    return function_named(function) if isinstance(function, str) else function
-
-
 def plain_alias(x: Tensor) -> Tensor:
     """The same elements without mark and history."""
     return native.tensor(x.layout.plain().template, x._storage_, x._offset_, False, None)
@@ -96,12 +84,39 @@ def run_function(trace: Trace, call: Call, below: Callable[[Call], Any]) -> Any:
     function = operand.function
     if function in trace.hosted:
         return run_forward(trace, call, below)
+    tensors = [x for x in call.operands if isinstance(x, Tensor)]
+    later = trace.derivable or trace.effects is None and mode.enabled and any(map(requires_grad, tensors))
+    ins = tuple(map(trace.value, tensors)) if later else ()
+    versions = [x._storage_.version for x in tensors]
+    start = len(trace.graph.nodes)
     try:
-        return below(call)
+        out = below(call)
     except Hosted:
         raise
     except GraphError as error:
         raise Hosted.by(function, error) from error
+    if later:
+        if versions != [x._storage_.version for x in tensors]:
+            trace.refuse(f"{call.op.name}: writes to its arguments", "run it outside")
+        if any(node.effect == "random" for node in trace.graph.nodes[start:]):
+            trace.refuse(f"{call.op.name}: draws random numbers", "draw outside, and give it what is drawn")
+        keep_history(trace, call, ins, out)
+    return out
+
+
+def keep_history(trace: Trace, call: Call, ins: tuple, out: Any) -> None:
+    """Write down that results have the history of a Function, of these operands: NOTE [Histories of Functions] of histories.py."""
+    outs = [x for x in (out if isinstance(out, tuple) else (out,)) if isinstance(x, Tensor)]
+    if not trace.derivable and not any(map(requires_grad, outs)):
+        return
+    with no_grad():
+        made = tuple([trace.value(x) for x in outs])
+    trace.variables.forget(outs, made)
+    operand: Any = call.op
+    places = tuple([k for k, x in enumerate(call.operands) if isinstance(x, Tensor)])
+    others = tuple([None if k in places else plain(x) for k, x in enumerate(call.operands)])
+    attributes = {"function": name_of(operand.function), "args": others, "places": places}
+    trace.add(APPLIED, (*ins, *made), attributes, outs)
 
 
 def run_forward(trace: Trace, call: Any, below: Callable[[Call], Any]) -> Any:
@@ -264,7 +279,8 @@ def backward_as_node(trace: Trace, function: Any, ctx: Any, grads: tuple) -> Any
 
 def add_backward(trace: Trace, spec: dict[str, Any], tensors: Sequence[Tensor]) -> Any:
     """Write a call of ``backward`` down; what it returns."""
-    if mode.enabled and any(map(requires_grad, tensors)):
+    recorded = mode.enabled and any(map(requires_grad, tensors))
+    if recorded and not trace.of_body:
         trace.refuse(f"{class_of(spec['function']).__name__}: backward reads arrays, and is recorded", "run it outside")
     ins = tuple(map(trace.value, tensors))
     need(tensors)
@@ -274,11 +290,13 @@ def add_backward(trace: Trace, spec: dict[str, Any], tensors: Sequence[Tensor]) 
     finally:
         trace.depth -= 1
     many = out if isinstance(out, tuple) else (out,)
+    if recorded:  # whether anybody differentiates it once more or not: who does is told
+        many = tuple([mark_final(x, tuple(tensors)) if isinstance(x, Tensor) else x for x in many])
     given = tuple([isinstance(x, Tensor) for x in many])
     made = tuple([x for x in many if isinstance(x, Tensor)])
     trace.add(BACKWARD, ins, {**spec, "results": given}, made)
     trace.follow(made, next_seq())
-    return out
+    return many if isinstance(out, tuple) else many[0]
 
 
 def call_backward(spec: dict[str, Any], tensors: Sequence[Tensor]) -> Any:

@@ -1,17 +1,27 @@
-"""Histories of values: what tells them apart, and the nodes behind which a value has another one."""
+"""Histories of values: what tells them apart, and the nodes behind which a value has another one.
+
+NOTE [Histories of Functions]: a custom Function is written down as the operations of its ``forward``, which record nothing, and,
+where a graph will be differentiated later (bodies of loops and branches, ``trace``), one node behind them: the same values with the
+history that the Function gives. What replays the graph with gradients calls the Function there; a run reads the values.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Iterator, Sequence
 
 from ..base.calls import CALLS
-from ..base.grad_mode import no_grad
-from ..graph.edges import Edge, edge_of, requires_grad
+from ..base.errors import GraphError
+from ..base.grad_mode import enable_grad, mode, no_grad, special
+from ..graph.edges import Edge, Node as GraphNode, edge_of, requires_grad
 from ..graph.task import target
+from ..modes.interpreters import is_marked
+from ..modes.traced import TRACED, capture_of_thread
 from ..tensors.tensor import Tensor
+from .effects import has_hooks
+from .hosts import class_of
 from .ir import Control, Node, Value
 
-__all__ = ["OVERWRITE", "STOP", "WRITTEN", "history_of"]
+__all__ = ["APPLIED", "OVERWRITE", "STOP", "WRITTEN", "history_of", "refuse_hooks", "refuse_hooks_of", "same_values"]
 
 WRITTEN: Any = object()  # the history of what was computed by a write: any that flows
 
@@ -25,8 +35,12 @@ def history_of(x: Tensor) -> Any:
 
 
 def stopped(node: Node, values: dict[Value, Any], x: Any) -> tuple:
-    """The same values without the history."""
-    return (x.detach(),)
+    """The same values without the history, which a capture writes down, though perhaps nobody who records reads it."""
+    made, trace = x.detach(), capture_of_thread()
+    if trace is not None and not trace.depth and made.layout.special in (None, TRACED):
+        with enable_grad():
+            trace.value(made)
+    return (made,)
 
 
 STOP = Control("stop", stopped)
@@ -41,3 +55,58 @@ def overwritten(node: Node, values: dict[Value, Any], old: Any, new: Any) -> tup
 
 
 OVERWRITE = Control("overwrite", overwritten)
+
+
+def applied(node: Node, values: dict[Value, Any], *tensors: Any, function: Any, args: tuple, places: tuple[int, ...]) -> tuple:
+    """The values behind those that a Function was given, with the history that it gives them."""
+    given, outs = tensors[: len(places)], tensors[len(places) :]
+    if not special and not is_marked(tensors) and not (mode.enabled and any(map(requires_grad, given))):
+        return outs
+    every = list(args)
+    for k, x in zip(places, given):
+        every[k] = x
+    made = class_of(function).apply(*every)
+    return tuple([x for x in (made if isinstance(made, tuple) else (made,)) if isinstance(x, Tensor)])
+
+
+APPLIED = Control("applied", applied)
+
+
+def same_values(node: Node) -> Iterator[tuple[Value, Value]]:
+    """The results of a node that only gives values other histories, each with the operand that it has the values of."""
+    if node.op is STOP or node.op is OVERWRITE:
+        yield node.outs[0], node.ins[-1]
+    elif node.op is APPLIED:
+        yield from zip(node.outs, node.ins[len(node.ins) - len(node.outs) :])
+
+
+# ---- hooks -----------------------------------------------------------------------------------------------------------
+
+
+def refuse_hooks_of(node: GraphNode) -> None:
+    """Refuse hooks of a node of the engine's.
+
+    Raises:
+        GraphError: there are some.
+    """
+    meta = node._meta_
+    if meta is not None and (any(meta.tensor_hooks.values()) or meta.pre_hooks or meta.post_hooks or meta.retains):
+        raise GraphError(f"{node.name()}: a graph cannot hold hooks of a gradient that is taken outside of it.")
+
+
+def refuse_hooks(results: Sequence[Any], leaves: Sequence[Tensor]) -> None:
+    """Refuse hooks in the histories of results, and of leaves, where these passes are no part of a graph.
+
+    Raises:
+        GraphError: there are some.
+    """
+    if any(map(has_hooks, leaves)):
+        raise GraphError("hooks of an argument of a loop or a branch: a graph cannot hold them. Hint: register them outside.")
+    waiting, seen = [edge_of(x) for x in results if isinstance(x, Tensor)], set[GraphNode]()
+    while waiting:
+        edge = waiting.pop()
+        node = None if edge is None else target(edge)
+        if isinstance(node, GraphNode) and node not in seen:
+            refuse_hooks_of(node)
+            seen.add(node)
+            waiting += node._edges_

@@ -24,7 +24,7 @@ from .rehearsals import rehearsing
 if TYPE_CHECKING:
     from .capture import Trace
 
-__all__ = ["CALL", "SHOW", "call_python", "print"]
+__all__ = ["CALL", "SHOW", "call_python", "class_of", "function_named", "name_of", "print"]
 
 
 # ---- printing --------------------------------------------------------------------------------------------------------
@@ -75,6 +75,20 @@ def function_named(name: str) -> Callable:
     module, _, path = name.partition(":")
     found: Callable = attrgetter(path)(import_module(module))
     return found
+
+
+def name_of(function: Any) -> Any:
+    """``module:name`` if the class of a Function is found by that, else the class."""
+    name = f"{function.__module__}:{function.__qualname__}"
+    try:
+        return name if function_named(name) is function else function
+    except (ImportError, AttributeError):
+        return function
+
+
+def class_of(function: Any) -> Any:
+    """The class."""
+    return function_named(function) if isinstance(function, str) else function
 
 
 def called(node: Node, values: dict, *tensors: Tensor, function: str, **attributes: Any) -> tuple:

@@ -173,7 +173,7 @@ def jvp(graph: Graph, *examples: Any) -> Graph:
 
 def flattened(graph: Graph, examples: Sequence[Any]) -> Graph:
     """A graph of calls alone."""
-    return retrace(graph, examples_of(graph, examples), [value.requires_grad is not False for value in graph.inputs])
+    return retrace(graph, examples_of(graph, examples), [value.requires_grad is not False for value in graph.inputs], True)
 
 
 class Linearized:

@@ -46,18 +46,18 @@ class Step:
         n, m = self.carries, self.carries + self.slices
         return list(inputs[:n]), list(inputs[n:m]), list(inputs[m:])
 
-    def active(self, flags: Sequence[bool], gradients: bool = True) -> tuple[list[bool], list[bool]]:
+    def active(self, flags: Sequence[bool], by: str = "gradients") -> tuple[list[bool], list[bool]]:
         """Which inputs, and which outputs, depend on chosen inputs after any number of trips."""
         found: tuple[list[bool], list[bool]] = self.body.derive(
-            ("active", self.carries, tuple(flags), gradients), lambda: self.reached(flags, gradients)
+            ("active", self.carries, tuple(flags), by), lambda: self.reached(flags, by)
         )
         return list(found[0]), list(found[1])
 
-    def reached(self, flags: Sequence[bool], gradients: bool) -> tuple[list[bool], list[bool]]:
+    def reached(self, flags: Sequence[bool], by: str) -> tuple[list[bool], list[bool]]:
         """See ``active``."""
         block, flags = self.body.block, list(flags)
         while True:
-            values = active_values(block, flags, gradients)
+            values = active_values(block, flags, by)
             outs = [value in values for value in block.outputs]
             carried = [a or b for a, b in zip(flags[: self.carries], outs)]
             if carried == flags[: self.carries]:

@@ -158,7 +158,7 @@ class Scan(Function):
         """The loop of values and tangents."""
         loop, operands, given = ctx.loop, ctx.saved_tensors, tangents[1:]
         step = loop.base
-        flags, outs = step.active([t is not None for t in given])
+        flags, outs = step.active([t is not None for t in given], "tangents")
         filled = [zeros_of(x) if t is None else t for x, t in zip(operands, given)]
         values, moves = step.split(operands), step.split([t if flag else None for t, flag in zip(filled, flags)])
         pairs = [[*xs, *(t for t in ts if t is not None)] for xs, ts in zip(values, moves)]
@@ -176,7 +176,7 @@ class Scan(Function):
     def vmap(info: Any, in_dims: tuple, loop: Loop, *operands: Tensor) -> tuple:
         """The loop of a batch of steps."""
         size, dims, step = info.batch_size, in_dims[1:], loop.base
-        flags, outs = step.active([dim is not None for dim in dims], gradients=False)
+        flags, outs = step.active([dim is not None for dim in dims], "values")
         if loop.test is None:
             made, test = batched_step(step, flags, outs, size, operands, dims), None
         else:
@@ -213,7 +213,7 @@ def batched_while(
     step: Step, test: Body, flags: list[bool], outs: list[bool], size: int, operands: Sequence[Tensor], dims: Sequence[int | None]
 ) -> tuple[Step, Body, list[bool], list[bool]]:
     """Step and test of a batch of loops; which inputs and which results have the batch: all, where the test depends on it."""
-    depends = test.block.outputs[0] in active_values(test.block, flags, gradients=False)
+    depends = test.block.outputs[0] in active_values(test.block, flags, "values")
     if depends:
         flags, outs = [True] * step.carries + flags[step.carries :], [True] * step.carries
 

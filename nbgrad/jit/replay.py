@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any, Sequence
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, GraphError
+from ..base.grad_mode import no_grad
 from ..creation.factories import new_full
+from .histories import STOP
 from .ir import Block, Control, Node, Value, map_values
 
-__all__ = ["note_failure", "replay", "run_block", "run_node"]
+UNCHANGED = nullcontext()
+
+__all__ = ["is_silent", "note_failure", "replay", "run_block", "run_node"]
 
 
 def replay(block: Block, constants: Sequence[Value], inputs: Sequence[Any], name: str = "graph") -> list:
@@ -40,8 +45,9 @@ def run_block(
     Args:
         values: what enclosing blocks have computed; what this one computes is entered.
         given: results of nodes that need not run.
-        flags: let gradients flow only where they did in the program: what was computed with nothing recorded is detached. What
-            nodes do beside computing is not done again, and values that were asked for are not asked for again.
+        flags: let gradients flow only where they did in the program: what was computed with nothing recorded is so again, and
+            tangents flow there. What nodes do beside computing is not done again, and values that were asked for are not asked
+            for again.
     """
     values.update(zip(block.inputs, inputs))
     for node in block.nodes:
@@ -50,14 +56,21 @@ def run_block(
             continue
         if flags and not node.outs and node.effect != "pure":
             continue
+        silent = flags and is_silent(node)
         try:
-            made = run_node(node, values)
+            with no_grad() if silent else UNCHANGED:
+                made = run_node(node, values)
         except Exception as error:
             note_failure(error, node)
             raise
         for value, x in zip(node.outs, made):
-            values[value] = x.detach() if flags and value.requires_grad is False else x
+            values[value] = x.detach() if flags and not silent and value.requires_grad is False else x
     return [map_values(x, values.__getitem__) for x in block.outputs]
+
+
+def is_silent(node: Node) -> bool:
+    """Whether a node was written down where nothing was recorded; a mark where gradients stop is for those who record."""
+    return node.op is not STOP and all(value.requires_grad is False for value in node.outs)
 
 
 def run_node(node: Node, values: dict[Value, Any], checks: bool = True) -> tuple:

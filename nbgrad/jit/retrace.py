@@ -20,7 +20,7 @@ from .devices import copied
 from .graph import Graph
 from .ir import Control, Node, Value, map_values, values_in
 from .passes.eliminate_dead import eliminate_dead
-from .replay import run_node, tensor_of
+from .replay import is_silent, run_node, tensor_of
 from .tracing import tracing
 
 __all__ = ["InPlace", "example", "examples_of", "functionalise", "leaves", "retrace", "run_flagged", "specialise"]
@@ -95,7 +95,7 @@ def run_flagged(active: Trace, graph: Graph, inputs: Sequence[Any]) -> tuple[lis
     nodes = active.graph.nodes
     for node in graph.nodes:
         start = len(nodes)
-        with no_grad() if all(value.requires_grad is False for value in node.outs) else enable_grad():
+        with no_grad() if is_silent(node) else enable_grad():
             outs = run_node(node, values)
         for made in nodes[start:]:
             made.line = node.line or made.line
@@ -110,18 +110,20 @@ def constants_of(graph: Graph) -> list[Tensor]:
     return [value.data for value in graph.constants if isinstance(value.data, Tensor)]
 
 
-def retrace(graph: Graph, arguments: Sequence[Any], flags: Sequence[bool]) -> Graph:
+def retrace(graph: Graph, arguments: Sequence[Any], flags: Sequence[bool], derivable: bool = False) -> Graph:
     """The graph of what a graph does with such arguments: calls of operations alone.
 
     Its inputs are the tensors among the arguments; outputs may be plain.
 
     Args:
         flags: for every argument whether gradients flow into it.
+        derivable: whether it is kept what Functions are, where no gradients flow, too.
 
     Raises:
         GraphError: an output is a sequence of tensors.
     """
     with enable_grad(), tracing(constants_of(graph), late=True) as active:
+        active.derivable = derivable
         inputs = [traced(active, x, flag, value.name) for x, flag, value in zip(arguments, flags, graph.inputs)]
         outs, _ = run_flagged(active, graph, inputs)
         made = active.graph

@@ -16,7 +16,7 @@ from ..tensors.layout import Layout, contiguous_strides
 from .devices import is_gpu, is_on_gpu
 from .draws import RESERVE, steps_of_reserve
 from .fusion import Group, Space, plan_of_group, space_of
-from .histories import OVERWRITE, STOP
+from .histories import same_values
 from .ir import Block, Control, Node, Value, values_in
 from .launches import launch, launch_of
 from .row_strips import row_strips_of
@@ -97,8 +97,8 @@ def staged(
     """
     stages = Stages(made, apart)
     for node in graph.nodes:
-        if node.op is STOP or node.op is OVERWRITE:
-            made.windows[node.outs[0]] = made.window(node.ins[-1])
+        if same := dict(same_values(node)):
+            made.windows.update((out, made.window(value)) for out, value in same.items())
         elif not (isinstance(node.op, Movement) and view(node, made)):
             stages.add(node)
     return stages.calls, stages.groups, stages.after

@@ -57,7 +57,7 @@ def require_no_python(graph: Block) -> None:
         GraphError: there are some.
     """
     for node in graph.all_nodes():
-        if node.effect != "python" and node.name != "update":
+        if node.effect != "python" and node.name not in ("update", "applied"):
             continue
         name = node.attributes.get("function", node.attributes.get("rule"))
         if node.name in ("call", "update") and isinstance(name, str) and own_name_of(name):

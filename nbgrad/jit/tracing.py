@@ -16,6 +16,7 @@ from . import quick  # noqa: F401
 from .capture import Trace
 from .functions import Hosted
 from .graph import Graph
+from .histories import refuse_hooks
 
 __all__ = ["beginning_again", "trace", "tracing"]
 
@@ -113,11 +114,13 @@ def traced(fn: Callable, examples: tuple, hosted: set) -> Graph:
         active.graph.name = getattr(fn, "__name__", "graph")
         if not active.graph.name.isidentifier():
             active.graph.name = "graph"
-        result = fn(*[active.input(x, name) for x, name in zip(examples, names_of(fn, len(examples)))])
+        active.derivable, inputs = True, [active.input(x, name) for x, name in zip(examples, names_of(fn, len(examples)))]
+        result = fn(*inputs)
         require_results(result)
         outs = result if isinstance(result, (tuple, list)) else (result,)
         active.graph.outputs = list(active.value(tuple(outs)))
-        del result, outs
+        refuse_hooks(outs, inputs)
+        del result, outs, inputs
     active.settle()
     if config.CHECK:
         from .checker import check

@@ -87,6 +87,14 @@ class Variables:
         else:
             variable.windows.setdefault(key, {})[history] = value
 
+    def forget(self, outs: Sequence[Tensor], values: Sequence[Value]) -> None:
+        """What Functions have computed has the histories that they give it, from now on, also for those who record nothing."""
+        for x, value in zip(outs, values):
+            variable = self.of(x)
+            known = {} if variable is None else variable.windows.get(key_of(x), {})
+            if known.get(None) is value:
+                del known[None]
+
     def is_own(self, x: Tensor) -> bool:
         """Whether its memory was made by the capture."""
         variable = self.of(x)
@@ -110,7 +118,7 @@ class Variables:
         """The value that a tensor has now.
 
         NOTE [Histories]: while the program records, a tensor that was detached, or made a leaf of its own, is another value than
-        the tensor that it came from: gradients stop there. What is not recorded needs no such care.
+        the tensor that it came from: gradients stop there. What is not recorded needs no such care, where there is no such value.
 
         Raises:
             GraphError: it was computed where no capture looks.
@@ -120,9 +128,11 @@ class Variables:
         known = variable.windows.get(key)
         if known is None:
             known = variable.windows[key] = {WRITTEN: self.window(variable, key)}
-        if not mode.enabled:
+        if not mode.enabled and len(known) == 1:
             return next(iter(known.values()))
         history = history_of(x)
+        if not mode.enabled:
+            return known.get(history) or next(iter(known.values()))
         found = known.get(history)
         if found is None and history is not None:
             found = known.get(WRITTEN)

@@ -39,6 +39,7 @@ class ASGD(Ruled):
     [0.0]
     """
 
+    varying = ("lr", "lambd", "alpha", "t0", "weight_decay", "maximize")
     limits = {"lr": at_least_0, "weight_decay": at_least_0}
     numbers = {"eta": 0.0, "mu": 1.0}  # the first eta is lr
 

@@ -91,6 +91,7 @@ class NAdam(Ruled):
     True
     """
 
+    varying = ("lr", "betas", "eps", "weight_decay", "momentum_decay", "maximize", "decoupled_weight_decay")
     limits = {**LIMITS, "momentum_decay": at_least_0}
     numbers = {"mu_product": 1.0}  # of all momenta so far
 
@@ -155,6 +156,7 @@ class RAdam(Ruled):
     0.5
     """
 
+    varying = ("lr", "betas", "eps", "weight_decay", "maximize", "decoupled_weight_decay")
     limits = LIMITS
 
     def __init__(

@@ -24,16 +24,29 @@ below_1 = (lambda beta: 0 <= beta < 1, "a number from 0 to below 1")
 PAIRS = "betas", "etas", "step_sizes"  # options of two numbers
 
 
-def next_step(take: Callable[[int], Any], states: list[dict[str, Any]], ahead: int) -> Any:
-    """``take`` of the step that parameters with these states take next; ``ahead``: how many the program takes before that one.
+def next_step(
+    take: Callable[..., Any],
+    states: list[dict[str, Any]],
+    ahead: int,
+    names: Iterable[str] = (),
+    following: Callable[..., tuple[float, ...]] = lambda step, *numbers: numbers,
+) -> Any:
+    """``take(step, *numbers)`` of the step that parameters with these states take next.
+
+    Args:
+        ahead: how many steps the program takes before that one.
+        names: of numbers that the states hold; ``following(step, *numbers)``: those behind a step.
 
     Raises:
         Unfit: they have taken different numbers of steps.
     """
-    steps = {state["step"] + 1 + ahead for state in states}
-    if len(steps) > 1:
+    found = {(state["step"], *[as_float(state, name) for name in names]) for state in states}
+    if len(found) > 1:
         raise Unfit
-    return take(steps.pop())
+    step, *numbers = found.pop()
+    for before in range(step + 1, step + 1 + ahead):
+        numbers = [*following(before, *numbers)]
+    return take(step + 1 + ahead, *numbers)
 
 
 def as_pairs(x: Tensor) -> Tensor:
@@ -197,7 +210,7 @@ class Ruled(Optimizer):
             step, *numbers = key if self.numbers else (key,)
             self.apply(group, rows, partial(self._numbers_of, group, states, step, numbers))
             if traces and capture_of_thread() is not None:
-                step_at_end(states)
+                step_at_end(states, partial(self._count, group))
                 continue
             for state in states:
                 state["step"] = step
@@ -218,9 +231,20 @@ class Ruled(Optimizer):
         if self.varying is None:  # never captured
             return scalars(group, step, *numbers)
         ahead = steps_ahead(states[0])
-        if is_exchanged(group):
-            return scalars(group, followed(partial(next_step, float, states, ahead)))
-        return changing(partial(next_step, partial(scalars, group), states, ahead))
+        if not is_exchanged(group):
+            following = partial(self.next_numbers, group)
+            return changing(partial(next_step, partial(scalars, group), states, ahead, self.numbers, following))
+        if self.numbers:
+            what = f"{self._name}.step: the function has set an option, from which numbers follow that later steps need"
+            capture_of_thread().refuse(what, "set options outside")
+        return scalars(group, followed(partial(next_step, float, states, ahead)))
+
+    def _count(self, group: dict[str, Any], state: dict[str, Any]) -> None:
+        """A step was taken of the parameter with this state."""
+        state["step"] += 1
+        if self.numbers:
+            before = [as_float(state, name) for name in self.numbers]
+            state.update(zip(self.numbers, self.next_numbers(group, state["step"], *before)))
 
     def row(self, p: Tensor, state: dict[str, Any], take: Callable[[dict[str, Any]], tuple]) -> Row:
         """What the rule updates and reads, ``take(state)`` beside the parameter; complex numbers as pairs of real ones."""

@@ -7,7 +7,8 @@ import pytest
 
 import nbgrad
 from nbgrad.errors import GraphError
-from nbgrad.jit import compile, parse, trace
+from nbgrad.jit import compile, differentiate, jvp, parse, trace
+from nbgrad.testing import assert_close
 
 RNG = np.random.default_rng(0)
 ARGUMENTS = [nbgrad.tensor(RNG.normal(size=(3, 4)) + m).requires_grad_() for m in (0, 1, -1)]
@@ -166,3 +167,160 @@ def test_what_no_step_can_be_is_refused(fn):
     """Writes, objects on the ctx, second derivatives."""
     with pytest.raises(GraphError, match="Hint"):
         trace(fn, ARGUMENTS[0])
+
+
+# ---- Functions in bodies, and in graphs that are differentiated ---------------------------------------------------------
+
+
+class Scaled(nbgrad.Function):
+    """Of operations, with derivatives that are no derivatives of them."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, factor):
+        return (x * x).sum(-1, keepdim=True) * factor * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+        ctx.save_for_forward(inputs[0])
+
+    @staticmethod
+    def backward(ctx, g):
+        return 3 * g * ctx.saved_tensors[0], None
+
+    @staticmethod
+    def jvp(ctx, t, _):
+        return 5 * t * ctx.saved_tensors[0]
+
+
+def unrecorded(x):
+    """What is computed where nothing is recorded: no gradients, but tangents flow through it."""
+    with nbgrad.no_grad():
+        y = Scaled.apply(x, 0.5) + x.exp()
+    return y * x * x + Scaled.apply(x.detach(), 0.5)
+
+
+def looped(body, x):
+    return nbgrad.scan(lambda c, _: (body(c), None), x, length=2)[0]
+
+
+def counted(body, x):
+    return nbgrad.while_loop(lambda n, c: n < 2, lambda n, c: (n + 1, body(c)), (nbgrad.tensor(0), x))[1]
+
+
+def branched(body, x):
+    return nbgrad.scan(lambda c, _: (nbgrad.cond(c.sum() > -100, body, lambda c: c, c), None), x, length=2)[0]
+
+
+BODIES = {
+    "Function": lambda x: Scaled.apply(x, 0.25).sin() + x,
+    "Function of what is written to": lambda x: Scaled.apply(x.clone().mul_(0.5), 0.25).mul_(x),
+    "nothing recorded": unrecorded,
+    "arrays": Square.apply,
+}
+POINT, MOVE = nbgrad.tensor([0.5, -0.25], dtype=nbgrad.float64), nbgrad.tensor([1.0, 2.0], dtype=nbgrad.float64)
+
+
+def derivatives(fn, orders=2):
+    """Value and gradient; if there are more orders, forward, reverse over reverse, forward over reverse, and a batch."""
+    x = POINT.clone().requires_grad_()
+    y = fn(x)
+    (g,) = nbgrad.grad(y.sum(), x, create_graph=orders > 1)
+    if orders == 1:
+        return y, g
+    slope = nbgrad.func.grad(lambda x: fn(x).sum())
+    (second,) = nbgrad.grad((g * MOVE).sum(), x)
+    forward = [nbgrad.func.jvp(each, (POINT,), (MOVE,)) for each in (fn, slope)]
+    return y, g, second, *forward, nbgrad.vmap(fn)(x[None])
+
+
+@pytest.mark.parametrize(
+    "name, loop",
+    [
+        ("Function", looped),
+        ("Function", branched),
+        ("Function of what is written to", counted),
+        ("nothing recorded", looped),
+        ("nothing recorded", counted),
+        ("arrays", looped),
+        ("arrays", branched),
+    ],
+)
+def test_bodies_have_the_derivatives_of_their_functions(name, loop):
+    """A loop or a branch is what its trips are one by one: Functions have their own derivatives there, to any order."""
+    body, orders = BODIES[name], 1 if name == "arrays" else 2
+    want = derivatives(lambda x: body(body(x)), orders)
+    for fn in (lambda x: loop(body, x), compile(lambda x: loop(body, x))):
+        assert_close(derivatives(fn, orders), want)
+
+
+def test_second_derivatives_of_arrays_in_bodies_are_refused():
+    """Whose ``backward`` reads arrays cannot be differentiated twice, in a loop either, where that is said."""
+    x = POINT.clone().requires_grad_()
+    (g,) = nbgrad.grad(looped(Square.apply, x).sum(), x, create_graph=True)
+    with pytest.raises(nbgrad.errors.GradError, match="cannot be differentiated again"):
+        g.sum().backward()
+
+
+class Doubling(nbgrad.Function):
+    """Writes to what it is given."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+
+class Drawing(nbgrad.Function):
+    """Draws."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * nbgrad.rand(2)
+
+
+def hooked(x):
+    y = x * 2
+    y.register_hook(lambda g: g * 3)
+    return y
+
+
+def hooked_argument(x):
+    x.register_hook(lambda g: g * 3)
+    return x * 2
+
+
+@pytest.mark.parametrize("body", [lambda x: Doubling.apply(x * 1), Drawing.apply, hooked, hooked_argument])
+def test_what_no_body_can_be_is_refused(body):
+    """Functions that write to their arguments or draw, and hooks: nothing of it is dropped."""
+    with pytest.raises(GraphError, match="a graph cannot hold"):
+        looped(body, POINT)
+
+
+class Underived(nbgrad.Function):
+    """Has no derivative."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+
+def test_graphs_with_functions_have_their_derivatives():
+    """Of a traced graph: reverse and forward, also in the text of it; a Function without one is an error, not zero."""
+
+    def fn(x):
+        return Scaled.apply(x * 2, 0.25) * x
+
+    x = POINT.clone().requires_grad_()
+    graph = trace(fn, x)
+    gradient = differentiate(graph)
+    outs = gradient.f(POINT)
+    cotangents = [MOVE, *[None] * (len(gradient.df_input_vjps) - 1)]
+    saved = [*[POINT] * len(gradient.df_input_captured_inputs), *[outs[k] for k in gradient.df_input_captured_outputs]]
+    assert_close(gradient.df(*cotangents, *saved)[0], nbgrad.grad(fn(x), x, MOVE)[0])
+    for each in (graph, parse(str(graph)), trace(fn, POINT)):
+        assert_close(jvp(each)(POINT, MOVE), list(nbgrad.func.jvp(fn, (POINT,), (MOVE,))))
+    with pytest.raises(NotImplementedError, match="must define the static method backward"):
+        differentiate(trace(Underived.apply, x))

@@ -3,6 +3,7 @@
 import copy
 import math
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -324,21 +325,25 @@ MAKERS = {
     "momentum": lambda p: optim.SGD(p, lr=0.1, momentum=0.5, weight_decay=0.01),
     "adam": lambda p: optim.Adam(p, lr=0.1, weight_decay=0.01),
     "adamw": lambda p: optim.AdamW(p, lr=0.1),
+    "nadam": lambda p: optim.NAdam(p, lr=0.1, weight_decay=0.01),
+    "radam": lambda p: optim.RAdam(p, lr=0.1, weight_decay=0.01),
+    "asgd": lambda p: optim.ASGD(p, lr=0.1, t0=2, weight_decay=0.01),
 }
 
 
-@pytest.mark.parametrize("name", MAKERS)
-def test_optimizers_take_new_options_from_a_scheduler(name):
-    """Options of groups that change between calls are noticed, and captured by no call."""
+@pytest.mark.parametrize("name, steps", [*((name, 1) for name in MAKERS), ("nadam", 2), ("asgd", 2)])
+def test_optimizers_take_new_options_from_a_scheduler(name, steps):
+    """Options of groups that change between calls are noticed, and captured by no call; of several steps each has its numbers."""
     twins = [nbgrad.tensor([1.0, -2.0], requires_grad=True) for _ in range(2)]
     optimizers = [MAKERS[name]([p]) for p in twins]
     x = nbgrad.tensor([0.5, 0.25])
 
     def stepping(p, optimizer):
         def step():
-            optimizer.zero_grad()
-            ((p * x) ** 2).sum().backward()
-            optimizer.step()
+            for _ in range(steps):
+                optimizer.zero_grad()
+                ((p * x) ** 2).sum().backward()
+                optimizer.step()
 
         return step
 
@@ -351,7 +356,35 @@ def test_optimizers_take_new_options_from_a_scheduler(name):
         plain()
         compiled()
         assert_close(twins[1], twins[0], rtol=0, atol=0)
+        assert numbers_of(optimizers[1]) == numbers_of(optimizers[0])
     assert len(compiled.variants) == 1
+
+
+def numbers_of(optimizer):
+    """What an optimizer keeps beside tensors."""
+    return [{name: x for name, x in each.items() if not isinstance(x, nbgrad.Tensor)} for each in optimizer.state.values()]
+
+
+def test_options_that_a_step_sets_itself_are_not_followed_where_numbers_are_kept():
+    """The step runs as it is, and is what it is."""
+    kept = []
+    for compiled in (lambda fn: fn, nbgrad.compile):
+        p = nbgrad.tensor([1.0, -2.0], requires_grad=True)
+        optimizer = optim.NAdam([p], lr=0.1)
+
+        def step(p=p, optimizer=optimizer):
+            optimizer.param_groups[0]["momentum_decay"] *= 0.5
+            optimizer.zero_grad()
+            (p**2).sum().backward()
+            optimizer.step()
+
+        run = compiled(step)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(4):
+                run()
+        kept.append((p.tolist(), numbers_of(optimizer)))
+    assert kept[0] == kept[1] and any("set an option" in str(each.message) for each in said)
 
 
 def test_an_update_of_a_rule_takes_numbers():

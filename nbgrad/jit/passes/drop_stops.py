@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..graph import Graph
-from ..histories import OVERWRITE, STOP
+from ..histories import same_values
 from ..ir import Value
 from .checked import checked
 from .rewriting import Rewriting
@@ -19,13 +19,13 @@ def drop_stops(graph: Graph, became: dict[Value, Value] | None = None) -> bool:
         graph: gradients are taken by it no more, or have been.
         became: receives what stands for the values that are gone.
     """
-    if not any(node.op is STOP or node.op is OVERWRITE for node in graph.nodes):
+    if not any(True for node in graph.nodes for _ in same_values(node)):
         return False
     rewriting, nodes = Rewriting(graph, became), []
     for node in graph.nodes:
         rewriting.read(node)
-        if node.op is STOP or node.op is OVERWRITE:
-            rewriting.table[node.outs[0]] = node.ins[-1]
+        if same := dict(same_values(node)):
+            rewriting.table.update(same)
         else:
             nodes.append(node)
     return rewriting.finish(nodes)

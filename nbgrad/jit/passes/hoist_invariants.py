@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...ops.core import Movement
 from ..graph import Graph
-from ..histories import STOP
+from ..histories import APPLIED, STOP
 from ..ir import Block, Control, Node, Value, copy_block, map_values, plain_layout, values_in
 from .checked import checked
 from .effects import may_merge, must_stay
@@ -71,7 +71,7 @@ class Moved:
             values = list(inner.values())
             if not changing.isdisjoint(values) or not values or must_stay(inner) or not may_merge(inner):
                 changing.update(inner.outs)
-            elif inner.op is STOP or isinstance(inner.op, Movement) or not all(map(is_plain, inner.outs)):
+            elif inner.op is STOP or inner.op is APPLIED or isinstance(inner.op, Movement) or not all(map(is_plain, inner.outs)):
                 views.update(dict.fromkeys(inner.outs, inner))
             else:
                 self.move(inner, views)

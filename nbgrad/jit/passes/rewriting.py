@@ -6,7 +6,7 @@ from typing import Any
 
 from ...base.errors import GraphError
 from ..graph import Graph
-from ..histories import OVERWRITE, STOP
+from ..histories import OVERWRITE, same_values
 from ..ir import Node, Value, map_values, values_in
 from ..schedule import view
 from ..steps import Place, Schedule, Window
@@ -102,8 +102,8 @@ def note_view(node: Node, places: Schedule) -> None:
         (x,) = node.ins
         if isinstance(x, Value) and len(node.values()) == 1 and x.layout is not None and None not in [y.layout for y in node.outs]:
             view(node, places)
-    elif op is STOP or op is OVERWRITE:
-        places.windows[node.outs[0]] = places.window(node.ins[-1])
+    else:
+        places.windows.update((out, places.window(value)) for out, value in same_values(node))
 
 
 def places_in(graph: Graph, apart: Any = None) -> Schedule:
