@@ -159,9 +159,9 @@ class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
         if self._rest_ or in_modes() or rehearsing():
             self._rest_ -= self._rest_ > 0
             return self.fn(*args, **kwargs)
-        leaves, tree = flatten((args, kwargs))
-        tensors = [x for x in leaves if isinstance(x, Tensor)]
         try:
+            leaves, tree = flatten((args, kwargs))
+            tensors = [x for x in leaves if isinstance(x, Tensor)]
             shape = key_of_tree(tree)
             taken = self._taken_.get(shape, NONE) if self._taken_ else NONE
             numbers = frozenset([k for k, leaf in enumerate(leaves) if type(leaf) in NUMBERS and is_word(leaf) and k not in taken])

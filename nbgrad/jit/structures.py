@@ -51,27 +51,51 @@ class Fields(Tree):
 
 
 def flatten(value: Any) -> tuple[list, Tree]:
-    """The leaves of a nested value, and its structure."""
+    """The leaves of a nested value, and its structure.
+
+    Raises:
+        Foreign: a list, a dict or an object is in several places.
+    """
     leaves: list = []
-    return leaves, gather(value, leaves, ())
+    return leaves, gather(value, leaves, (), {})
 
 
-def gather(value: Any, leaves: list, within: tuple) -> Tree:
-    """The structure of a value, whose leaves are appended; ``within``: objects on the way to it."""
+def gather(value: Any, leaves: list, within: tuple, met: dict[int, Any]) -> Tree:
+    """The structure of a value, whose leaves are appended.
+
+    Args:
+        within: objects on the way to it; ``met``: by identity all that may change, and was met before.
+    """
     kind = type(value)
     if kind in LEAVES:
         leaves.append(value)
         return LEAF
     parts = parts_of(value)
     if parts is not None:
+        if not isinstance(value, tuple):
+            meet(value, met)
         keys, values = parts
-        return Tree(kind, keys, tuple([gather(each, leaves, within) for each in values]))
+        return Tree(kind, keys, tuple([gather(each, leaves, within, met) for each in values]))
     names = attributes_of(value) if not any(value is each for each in within) else None
     if names is None:
         leaves.append(value)
         return LEAF
+    if kind is not slice:
+        meet(value, met)
     within = (*within, value)
-    return Fields(kind, names, tuple([gather(getattr(value, name), leaves, within) for name in names]))
+    return Fields(kind, names, tuple([gather(getattr(value, name), leaves, within, met) for name in names]))
+
+
+def meet(value: Any, met: dict[int, Any]) -> None:
+    """Note something that may change.
+
+    Raises:
+        Foreign: it was met before: what a program is given, and gives, is put together anew, and each is another one.
+    """
+    if met.setdefault(id(value), met) is value:
+        what = f"compile: a {type(value).__name__} is in several places, expected each list, dict and object in one"
+        raise Foreign(f"{what}. Hint: a copy.")
+    met[id(value)] = value
 
 
 def attributes_of(value: Any) -> tuple[str, ...] | None:

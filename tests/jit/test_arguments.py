@@ -122,6 +122,18 @@ def test_nested_arguments_are_no_plain_ones(leaf):
                 assert compiled(x, each)[0].item() == count(x, each)[0].item()
 
 
+@pytest.mark.parametrize("fn", [lambda x, y: x is y, lambda x, y: (lambda made: (made, [made], made is made))([x[0]])])
+def test_what_is_in_several_places_is_one(fn):
+    """A list that is given, or returned, twice is one list, as it is eagerly: the function runs as it is."""
+    given = [nbgrad.ones(2)]
+    compiled = nbgrad.compile(fn)
+    with pytest.warns(UserWarning, match="a list is in several places"):
+        got = compiled(given, given)
+    assert got is True or got[0] is got[1][0]
+    with pytest.raises(nbgrad.errors.ArgumentError, match="a list is in several places"):
+        nbgrad.compile(fn, fullgraph=True)(given, given)
+
+
 def test_shapes_dtypes_and_devices_are_returned():
     """As they are."""
     compiled = nbgrad.compile(lambda x: (x.shape, {"dtype": x.dtype}, [x.device, x.size(0)], x * 2), fullgraph=True)
