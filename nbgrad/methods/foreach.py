@@ -34,7 +34,6 @@ FORMS: dict[str, tuple[str, ...]] = {
     "copy_": ("*",),
     "norm": ("?", "dtype"),
 }
-LIMITS = {"maximum": "clamp_min", "minimum": "clamp_max"}  # what they are beside a number
 OUT_OF_PLACE_ONLY = ("clone", "max", "norm")
 
 
@@ -103,8 +102,8 @@ def foreach(form: str) -> Callable:
 
 def called(name: str, in_place: bool, x: Tensor, operands: list, options: dict) -> Any:
     """One place."""
-    if name in LIMITS and not isinstance(operands[0], Tensor):
-        name = LIMITS[name]
+    if name in ("maximum", "minimum") and not isinstance(operands[0], Tensor):  # which take no numbers
+        name = "clamp_min" if name == "maximum" else "clamp_max"
     if name == "norm":
         return CALLS["norm"](x, *operands, **options)
     writes = getattr(x, name + "_", None) if in_place else None
