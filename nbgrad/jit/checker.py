@@ -27,7 +27,7 @@ from .literals import type_text
 from .operations import operation_of
 from .results import layouts_of, layouts_of_run
 
-__all__ = ["INVARIANTS", "check"]
+__all__ = ["INVARIANTS", "check", "require_sound"]
 
 INVARIANTS = {
     "definition before use": "an operand is an input, a constant, or a result of a node above, here or around the block",
@@ -78,9 +78,23 @@ def check(graph: Graph, after: str = "", run: bool = False) -> None:
         GraphError: with pass, invariant, node, line of the program, and the graph.
     """
     require_graph("check", graph)
-    fault = next(Checker(graph, run).faults(), None)
+    refuse(f"check{' after ' * bool(after)}{after}", graph, Checker(graph, run).faults())
+
+
+def require_sound(op: str, graph: Graph) -> None:
+    """Refuse a graph that breaks an invariant; writes in place are left to those who say what to do about them.
+
+    Raises:
+        GraphError: it does.
+    """
+    refuse(op, graph, (fault for fault in Checker(graph, False).faults() if fault.invariant != "no writes"))
+
+
+def refuse(what: str, graph: Graph, faults: Iterator[Fault]) -> None:
+    """Raise the first of some faults."""
+    fault = next(faults, None)
     if fault is not None:
-        raise GraphError(f"check{' after ' * bool(after)}{after}: {fault}\n{graph}")
+        raise GraphError(f"{what}: {fault}\n{graph}")
 
 
 class Checker:

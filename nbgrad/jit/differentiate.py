@@ -20,6 +20,7 @@ from typing import Any, Sequence
 
 from ..base.errors import ArgumentError, GraphError
 from ..tensors.tensor import Tensor
+from .checker import require_sound
 from .graph import Graph, require_graph
 from .ir import Block, Value
 from .obstacles import is_differentiable, update_requires_grad
@@ -42,8 +43,8 @@ def differentiate(graph: Graph, *examples: Any, memory: float | None = None) -> 
             default least is saved.
 
     Raises:
-        GraphError: an operation on the way from an input to an output has no derivative, or writes in place; ``memory`` does not
-            suffice.
+        GraphError: an operation on the way from an input to an output has no derivative, or writes in place; the graph breaks an
+            invariant; ``memory`` does not suffice.
 
     >>> import nbgrad
     >>> from nbgrad.jit import trace
@@ -53,6 +54,7 @@ def differentiate(graph: Graph, *examples: Any, memory: float | None = None) -> 
     (1, [0], [0])
     """
     require_graph("differentiate", graph)
+    require_sound("differentiate", graph)
     if not isinstance(memory, (int, float, type(None))):
         raise ArgumentError(f"differentiate: memory must be a number of bytes or None, got {type(memory).__name__}.")
     return Gradient(graph, examples, memory)

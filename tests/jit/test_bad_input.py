@@ -7,7 +7,8 @@ import pytest
 import nbgrad
 from nbgrad import jit
 from nbgrad.base.grad_mode import special, traces
-from nbgrad.errors import ArgumentError, RangeError
+from nbgrad.errors import ArgumentError, GraphError, RangeError
+from nbgrad.jit import differentiate, trace
 
 GRAPH = jit.trace(lambda x: x * 2, nbgrad.ones(2))
 
@@ -62,3 +63,27 @@ def test_what_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call(nbgrad.ones(2))
     assert not traces and special == before
+
+
+def reversed_calls(graph):
+    graph.nodes.reverse()
+
+
+def another_layout(graph):
+    graph.nodes[1].outs[0].layout = graph.outputs[0].layout
+
+
+def a_missing_operand(graph):
+    graph.nodes[0].ins = graph.nodes[0].ins[:1]
+
+
+@pytest.mark.parametrize(
+    "spoil, invariant",
+    [(reversed_calls, "definition before use"), (another_layout, "layouts"), (a_missing_operand, "operands fit")],
+)
+def test_graphs_that_break_an_invariant_are_not_differentiated(spoil, invariant):
+    """The error says which one, and where."""
+    graph = trace(lambda x, y: (x * y).sin().sum(), *[nbgrad.ones(2, requires_grad=True) for _ in range(2)])
+    spoil(graph)
+    with pytest.raises(GraphError, match=rf"differentiate: {invariant}: node \d \("):
+        differentiate(graph)
