@@ -12,7 +12,7 @@ from typing import Container, Iterable, Sequence
 
 from ..base.errors import GraphError
 from ..ops.core import Elementwise, Movement, Reduction
-from .ir import Node, Value
+from .ir import Control, Node, Value
 from .passes import effects
 
 __all__ = ["minimum_cut", "recomputed", "saved_values"]
@@ -36,7 +36,7 @@ def may_repeat(node: Node, effort: int = 0) -> bool:
     """
     if not effects.may_repeat(node):
         return False
-    if isinstance(node.op, (Elementwise, Movement)) or effort > 1:
+    if isinstance(node.op, (Elementwise, Movement, Control)) or effort > 1:
         return True
     small = all(value.layout is not None and value.layout.numel <= LARGE for value in node.values())
     return isinstance(node.op, Reduction) and (small or effort > 0)

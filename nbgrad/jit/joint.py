@@ -13,6 +13,7 @@ from ..graph.edges import Node as GraphNode
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
 from .graph import Graph
+from .histories import same_values
 from .ir import Node, Value
 from .passes.drop_stops import drop_stops
 from .passes.eliminate_dead import eliminate_dead
@@ -55,6 +56,11 @@ class Turns:
         return (watched, settle) if get_ident() == self.thread else (run, settle)
 
 
+def has_marks(node: Node) -> bool:
+    """Whether a node gives values other histories."""
+    return any(True for _ in same_values(node))
+
+
 def layout_for(kind: Any, root: Tensor) -> Layout:
     """The layout of a root's cotangent."""
     return kind if isinstance(kind, Layout) else root.layout.plain().like()
@@ -70,6 +76,7 @@ class Joint:
         pattern: for every root through which gradients flow whether its cotangent is defined, or the layout that it has; those
             behind have none. None: all are defined.
         flags: for every defined cotangent whether gradients flow into it, of a pass that is recorded; None: it is not.
+        derivable: whether what comes of it is differentiated again, so that it matters where gradients stop, and of what Functions.
 
     Attributes:
         graph: all of it; its inputs are those of the graph, then the cotangents.
@@ -90,6 +97,7 @@ class Joint:
         temporaries: Sequence[Value] = (),
         pattern: Sequence[Any] | None = None,
         flags: Sequence[bool] | None = None,
+        derivable: bool = False,
     ):
         with enable_grad(), tracing(constants_of(flat), late=True) as active:
             self.graph = active.graph
@@ -120,7 +128,7 @@ class Joint:
             }
         self.graph.name = flat.name
         self.graph.outputs = [*self.roots, *self.grads]
-        self.tidy(self.graph.nodes[:edge], flags is not None)
+        self.tidy(self.graph.nodes[:edge], flags is not None or derivable and any(map(has_marks, self.graph.nodes)))
 
     def gradients(self, active: Any, turns: Turns, roots: list, inputs: list, given: list, recorded: bool) -> list:
         """The values of the gradients of the inputs."""
@@ -137,12 +145,9 @@ class Joint:
                     grads[k] = None if g is None else active.value(g)
         return grads
 
-    def tidy(self, primal: list[Node], recorded: bool) -> None:
-        """Merge what is computed twice, drop what nothing reads, and tell the two parts apart.
-
-        Of a pass that is recorded, it matters where gradients stop.
-        """
-        for rewrite in () if recorded else (drop_stops, merge_calls):
+    def tidy(self, primal: list[Node], marked: bool) -> None:
+        """Merge what is computed twice, drop what nothing reads, and tell the two parts apart; ``marked``: histories matter."""
+        for rewrite in () if marked else (drop_stops, merge_calls):
             became: dict[Value, Value] = {}
             rewrite(self.graph, became)
             self.origin = {became.get(value, value): mine for value, mine in reversed(self.origin.items())}

@@ -237,13 +237,15 @@ def part(
     constants: Sequence[Value],
     name: str,
     silent: Container[Node] = (),
+    became: dict[Value, Value] | None = None,
 ) -> Graph:
     """A graph of its own of what outputs depend on.
 
     Args:
         silent: as of ``eliminate_dead``.
+        became: receives what stands for the values.
     """
-    table: dict[Value, Value] = {}
+    table: dict[Value, Value] = {} if became is None else became
     nodes, read = needed_nodes(nodes, outputs, silent)
     constants = [value for value in constants if value in read]
     made: Graph = copy_block(Block(list(inputs), nodes, list(outputs)), Graph(name=name), table, constants)

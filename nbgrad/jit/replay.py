@@ -17,15 +17,18 @@ UNCHANGED = nullcontext()
 __all__ = ["is_silent", "note_failure", "replay", "run_block", "run_node"]
 
 
-def replay(block: Block, constants: Sequence[Value], inputs: Sequence[Any], name: str = "graph") -> list:
+def replay(block: Block, constants: Sequence[Value], inputs: Sequence[Any], name: str = "graph", flags: bool = False) -> list:
     """The outputs of a graph.
+
+    Args:
+        flags: as of ``run_block``.
 
     Raises:
         ArgumentError: another number of inputs than the graph has.
     """
     if len(inputs) != len(block.inputs):
         raise ArgumentError(f"{name}: expected {len(block.inputs)} inputs, got {len(inputs)}.")
-    return run_block(block, inputs, {value: tensor_of(value) for value in constants})
+    return run_block(block, inputs, {value: tensor_of(value) for value in constants}, flags)
 
 
 def tensor_of(constant: Value) -> Any:

@@ -102,7 +102,7 @@ class Version:
         """The joint graph in which every temporary that is saved is a root, and so has a cotangent where gradients flow."""
         order = {value: k for k, value in enumerate(self.flat.defined())}
         while True:
-            joint = Joint(self.flat, self.tensors, self.temporaries)
+            joint = Joint(self.flat, self.tensors, self.temporaries, derivable=True)
             self.wanted = any(g is not None for g in joint.grads)
             self.saved = self.saved_of(joint) if self.wanted else []
             known = {*joint.inputs, *values_in(tuple(joint.roots))}
@@ -223,8 +223,12 @@ class Version:
         nodes += interleaved(again, joint.reverse)
         made = Graph(inputs, needed_nodes(nodes, grads, set(nodes))[0], grads, joint.graph.constants)
         group(made, [cotangents[k] for k in joint.live], joint.turns)
-        made = part(inputs, made.nodes, made.outputs, made.constants, f"{self.name}_df")
+        became: dict[Value, Value] = {}
+        made = part(inputs, made.nodes, made.outputs, made.constants, f"{self.name}_df", became=became)
         update_requires_grad(made, None)
+        for value in (value for node in again for value in node.outs):
+            if value.requires_grad is False and value in became:  # of the program, in which nothing was recorded there
+                became[value].requires_grad = False
         for value in made.inputs:
             value.requires_grad = value.layout is not None and value.layout.dtype.differentiable
         return made
@@ -255,14 +259,14 @@ class Version:
         if not any(pattern):
             return [None] * len(self.df_output_vjps)
         graph = self.variant(pattern)
-        return replay(graph, graph.constants, list(map(laid_out, self.given, inputs)), graph.name)
+        return replay(graph, graph.constants, list(map(laid_out, self.given, inputs)), graph.name, flags=True)
 
     def variant(self, pattern: tuple[bool, ...]) -> Graph:
         """``df`` where some cotangents are undefined: of the same inputs."""
         if all(pattern):
             return self.df
         if pattern not in self.variants:
-            self.variants[pattern] = self.reverse(Joint(self.flat, self.tensors, self.temporaries, pattern))
+            self.variants[pattern] = self.reverse(Joint(self.flat, self.tensors, self.temporaries, pattern, derivable=True))
         return self.variants[pattern]
 
 

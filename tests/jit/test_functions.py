@@ -324,3 +324,24 @@ def test_graphs_with_functions_have_their_derivatives():
         assert_close(jvp(each)(POINT, MOVE), list(nbgrad.func.jvp(fn, (POINT,), (MOVE,))))
     with pytest.raises(NotImplementedError, match="must define the static method backward"):
         differentiate(trace(Underived.apply, x))
+
+
+SECOND = {
+    "detached": lambda x: (lambda y: y.detach() * x + y * y)(x.sin()),
+    "nothing recorded": lambda x: unrecorded(x) + x.sin(),
+    "Function": lambda x: Scaled.apply(Scaled.apply(x, 0.5) * x, 0.5) * x,
+}
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_gradients_of_graphs_are_differentiated_as_they_were_written(name):
+    """In ``df``, where values are computed again, gradients stop where they stopped, and Functions have their derivatives."""
+    fn, x = SECOND[name], POINT.clone().requires_grad_()
+    gradient = differentiate(trace(fn, x))
+    outs = [y.detach().requires_grad_() for y in gradient.f(POINT)]
+    saved = [*[x for _ in gradient.df_input_captured_inputs], *[outs[k] for k in gradient.df_input_captured_outputs]]
+    first = [nbgrad.ones(2, dtype=nbgrad.float64) if k == 0 else None for k in gradient.df_input_vjps]
+    own, *others = nbgrad.grad((gradient.df(*first, *saved)[0] * MOVE).sum(), [x, *outs], materialize_grads=True)
+    back = gradient.df(*[others[k] for k in gradient.df_input_vjps], *saved)[0]
+    (g,) = nbgrad.grad(fn(x).sum(), x, create_graph=True)
+    assert_close(own + back.detach(), nbgrad.grad((g * MOVE).sum(), x)[0])

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...dispatch.lowerings import lowering_of
 from ...ops.core import Elementwise, General, Movement
+from ..histories import same_values
 from ..ir import Control, Node
 
 __all__ = ["is_pure", "may_merge", "may_repeat", "must_stay"]
@@ -56,5 +57,7 @@ def may_merge(node: Node) -> bool:
 
 
 def may_repeat(node: Node) -> bool:
-    """Whether it may be called again, behind others: no draw is."""
+    """Whether it may be called again, behind others: no draw is, a mark of a history is."""
+    if any(True for _ in same_values(node)):
+        return True
     return is_pure(node) and not isinstance(node.op, Control) and not node.op.sized_by_values
