@@ -213,18 +213,18 @@ def steps_ahead(state: dict[str, Any]) -> int:
     return 0 if captured is None else captured.ahead.get(id(state), 0)
 
 
-def step_at_end(states: list[dict[str, Any]], count: Callable[[dict[str, Any]], None]) -> None:
-    """A captured program has taken a step of these states, which it counts at its end by ``count(state)``."""
+def count_step(states: list[dict[str, Any]]) -> None:
+    """A step was taken."""
+    for state in states:
+        state["step"] += 1
+
+
+def step_at_end(states: list[dict[str, Any]], count: Callable[[list[dict[str, Any]]], None] = count_step) -> None:
+    """A captured program has taken a step of these states, which it counts at its end by ``count(states)``."""
     captured = capture_of_thread()
     for state in states:
         captured.ahead[id(state)] = captured.ahead.get(id(state), 0) + 1
-    captured.after_runs(partial(count_steps, states, count))
-
-
-def count_steps(states: list[dict[str, Any]], count: Callable[[dict[str, Any]], None]) -> None:
-    """A step was taken."""
-    for state in states:
-        count(state)
+    captured.after_runs(partial(count, states))
 
 
 def run_update(

@@ -40,10 +40,11 @@ def next_step(
     Raises:
         Unfit: they have taken different numbers of steps.
     """
-    found = {(state["step"], *[as_float(state, name) for name in names]) for state in states}
-    if len(found) > 1:
+    steps = {state["step"] for state in states}
+    kept = {tuple([as_float(state, name) for name in names]) for state in states} if names else {()}
+    if len(steps) > 1 or len(kept) > 1:
         raise Unfit
-    step, *numbers = found.pop()
+    step, numbers = steps.pop(), list(kept.pop())
     for before in range(step + 1, step + 1 + ahead):
         numbers = [*following(before, *numbers)]
     return take(step + 1 + ahead, *numbers)
@@ -210,7 +211,7 @@ class Ruled(Optimizer):
             step, *numbers = key if self.numbers else (key,)
             self.apply(group, rows, partial(self._numbers_of, group, states, step, numbers))
             if traces and capture_of_thread() is not None:
-                step_at_end(states, partial(self._count, group))
+                step_at_end(states, *([partial(self._count, group)] if self.numbers else []))
                 continue
             for state in states:
                 state["step"] = step
@@ -239,10 +240,10 @@ class Ruled(Optimizer):
             capture_of_thread().refuse(what, "set options outside")
         return scalars(group, followed(partial(next_step, float, states, ahead)))
 
-    def _count(self, group: dict[str, Any], state: dict[str, Any]) -> None:
-        """A step was taken of the parameter with this state."""
-        state["step"] += 1
-        if self.numbers:
+    def _count(self, group: dict[str, Any], states: list[dict[str, Any]]) -> None:
+        """A step was taken of the parameters with these states, which keep numbers."""
+        for state in states:
+            state["step"] += 1
             before = [as_float(state, name) for name in self.numbers]
             state.update(zip(self.numbers, self.next_numbers(group, state["step"], *before)))
 
