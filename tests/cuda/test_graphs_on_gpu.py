@@ -9,7 +9,6 @@ import pytest
 
 import nbgrad
 from nbgrad import cuda, func, jit, nn, optim
-from nbgrad.errors import GraphError
 from nbgrad.testing import assert_close
 
 from .emulation import both_builds, in_a_child, launches, on_gpus, slow_too, two_gpus, without_gpus
@@ -267,7 +266,7 @@ def test_errors_of_kernels_come_when_the_program_waits():
 
 @on_gpus
 def test_warm_compiled_functions_are_captured_by_cuda_graphs():
-    """Replays of a compiled step go on as calls do, on memory of the graph; what draws is refused with the remedy."""
+    """Replays of a compiled step go on as calls do, on memory of the graph."""
 
     def stepped(captured):
         weight, total = numbers("cuda", 3, seed=1, grad=True), nbgrad.zeros(3, device="cuda")
@@ -297,11 +296,37 @@ def test_warm_compiled_functions_are_captured_by_cuda_graphs():
         return [x.tolist() for x in (y, weight, total)]
 
     assert stepped(True) == stepped(False)
-    f, x = jit.compile(lambda x: nn.functional.dropout(x, 0.5)), nbgrad.ones(4, device="cuda")
-    f(x)
-    with pytest.raises(GraphError, match="a compiled function draws random numbers during a capture.*Hint: capture the function"):
-        with cuda.graph(cuda.CUDAGraph()):
-            f(x)
+
+
+@on_gpus
+def test_replays_of_compiled_functions_draw_what_calls_draw():
+    """Forward and backward programs, and the slices of loops: in three replays other numbers each, those of three calls."""
+    x, own = nbgrad.ones(16, device="cuda", requires_grad=True), nbgrad.Generator("cuda")
+
+    @jit.compile
+    def f(x):
+        y = nn.functional.dropout(x * 2, 0.5) * nbgrad.rand(16, device="cuda", generator=own)
+        return jit.scan(lambda c, _: (c * nbgrad.rand(16, device="cuda"), None), y, None, length=2)[0]
+
+    def act():
+        y = f(x)
+        return y.detach(), *nbgrad.grad(y.sum(), x)
+
+    def seed():
+        for generator in (nbgrad, own):
+            generator.manual_seed(3)
+
+    act()
+    act()
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph):
+        out = act()
+    seed()
+    found = [[y.tolist() for y in out] for _ in range(3) if graph.replay() is None]
+    states = cuda.get_rng_state(), own.get_state()
+    seed()
+    assert found == [[y.tolist() for y in act()] for _ in range(3)] and found[0] != found[1]
+    assert states[0].equal(cuda.get_rng_state()) and states[1].equal(own.get_state())
 
 
 @on_gpus
