@@ -9,6 +9,7 @@ import pytest
 
 import nbgrad
 from nbgrad import cuda, func, jit, nn, optim
+from nbgrad.errors import GraphError
 from nbgrad.testing import assert_close
 
 from .emulation import both_builds, in_a_child, launches, on_gpus, slow_too, two_gpus, without_gpus
@@ -268,7 +269,7 @@ def test_errors_of_kernels_come_when_the_program_waits():
 def test_warm_compiled_functions_are_captured_by_cuda_graphs():
     """Replays of a compiled step go on as calls do, on memory of the graph."""
 
-    def stepped(captured):
+    def trained(captured):
         weight, total = numbers("cuda", 3, seed=1, grad=True), nbgrad.zeros(3, device="cuda")
         optimizer, x = optim.SGD([weight], lr=0.1), numbers("cuda", 3, seed=2)
 
@@ -295,7 +296,49 @@ def test_warm_compiled_functions_are_captured_by_cuda_graphs():
                 y = run(x)
         return [x.tolist() for x in (y, weight, total)]
 
-    assert stepped(True) == stepped(False)
+    assert trained(True) == trained(False)
+
+
+def stepped(kind, way, options):
+    """Three steps, by calls, by a compiled function, or by replays of one behind two calls; the last with another rate."""
+    rate = nbgrad.tensor(0.1, device="cuda")
+    weight, x = numbers("cuda", 3, seed=1, grad=True), numbers("cuda", 3, seed=2)
+    optimizer = kind([weight], lr=rate if options.get("capturable", True) else 0.1, **options)
+
+    def step(x):
+        optimizer.zero_grad()
+        wave(x, weight).sum().backward()
+        optimizer.step()
+
+    run = step if way == "calls" else jit.compile(step, fullgraph=True)
+    for _ in range(2):
+        run(x)
+    if way == "replays":
+        graph = cuda.CUDAGraph()
+        with cuda.graph(graph):
+            run(x)
+        run = lambda x: graph.replay()
+    run(x)
+    rate.fill_(0.05)
+    run(x)
+    return [weight.tolist(), *(y.tolist() for y in optimizer.state[weight].values())], getattr(run, "variants", [0])
+
+
+@on_gpus
+@pytest.mark.parametrize("kind, options", [(optim.AdamW, {"capturable": True}), (optim.SGD, {"weight_decay": 0.1})])
+def test_compiled_steps_read_what_the_gpu_counts(kind, options):
+    """Numbers of steps and rates that are tensors there: one program, with the bits of calls, also in replays."""
+    expected, _ = stepped(kind, "calls", options)
+    for way in ("compiled", "replays"):
+        found, variants = stepped(kind, way, options)
+        assert found == expected and len(variants) == 1
+
+
+@on_gpus
+def test_a_compiled_step_that_is_counted_on_the_host_is_in_no_cuda_graph():
+    """Each replay would take the same step."""
+    with pytest.raises(GraphError, match="Adam.step: the number of the step would be the same.*Hint: capturable=True"):
+        stepped(optim.Adam, "replays", {"capturable": False})
 
 
 @on_gpus
