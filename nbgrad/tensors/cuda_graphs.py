@@ -386,6 +386,27 @@ class CUDAGraph:
             raise GraphError("CUDAGraph.raw_cuda_graph: the graph was not kept. Hint: CUDAGraph(keep_graph=True).")
         return self.handle
 
+    def raw_cuda_graph_exec(self) -> int:
+        """What the driver launches.
+
+        Raises:
+            GraphError: nothing was captured.
+        """
+        if not self.executable:
+            raise GraphError("CUDAGraph.raw_cuda_graph_exec: nothing was captured. Hint: with nbgrad.cuda.graph(g): ...")
+        return self.executable
+
+    def instantiate(self) -> None:
+        """Let replays launch the driver's graph as it is now: after somebody has changed what ``raw_cuda_graph`` gave.
+
+        Raises:
+            GraphError: it was not kept.
+        """
+        graph = self.raw_cuda_graph()
+        made = self.found.card.executable(graph)
+        self.found.card.drop_graph(0, self.executable)
+        self.executable = made
+
     def __del__(self) -> None:
         if self.found is not None and not sys.is_finalizing():
             self.reset()
