@@ -325,7 +325,9 @@ def stepped(kind, way, options):
 
 
 @on_gpus
-@pytest.mark.parametrize("kind, options", [(optim.AdamW, {"capturable": True}), (optim.SGD, {"weight_decay": 0.1})])
+@pytest.mark.parametrize(
+    "kind, options", [(optim.AdamW, {"capturable": True}), pytest.param(optim.SGD, {"weight_decay": 0.1}, marks=pytest.mark.slow)]
+)
 def test_compiled_steps_read_what_the_gpu_counts(kind, options):
     """Numbers of steps and rates that are tensors there: one program, with the bits of calls, also in replays."""
     expected, _ = stepped(kind, "calls", options)
