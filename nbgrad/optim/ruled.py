@@ -10,8 +10,9 @@ from typing import Any
 from .. import Tensor, full_like, view_as_complex, view_as_real
 from ..base.errors import ArgumentError, NotSupportedError
 from ..base.grad_mode import traces
-from ..dispatch.updates import Row, changing, followed, fused_updates, is_exchanged, step_at_end, steps_ahead
+from ..dispatch.updates import Row, changing, followed, fused_updates, is_exchanged, is_held, step_at_end, steps_ahead
 from ..modes.traced import Unfit, capture_of_thread
+from ..tensors.choices import captures, current
 from . import rules
 from .optimizer import Optimizer, refuse_complex, refuse_differentiable, require, require_numbers, together
 
@@ -22,32 +23,6 @@ Limits = Mapping[str, tuple[Callable[[Any], bool], str]]
 at_least_0 = (lambda value: value >= 0, "a number that is not negative")
 below_1 = (lambda beta: 0 <= beta < 1, "a number from 0 to below 1")
 PAIRS = "betas", "etas", "step_sizes"  # options of two numbers
-
-
-def next_step(
-    take: Callable[..., Any],
-    states: list[dict[str, Any]],
-    ahead: int,
-    names: Iterable[str] = (),
-    following: Callable[..., tuple[float, ...]] = lambda step, *numbers: numbers,
-) -> Any:
-    """``take(step, *numbers)`` of the step that parameters with these states take next.
-
-    Args:
-        ahead: how many steps the program takes before that one.
-        names: of numbers that the states hold; ``following(step, *numbers)``: those behind a step.
-
-    Raises:
-        Unfit: they have taken different numbers of steps.
-    """
-    steps = {state["step"] for state in states}
-    kept = {tuple([as_float(state, name) for name in names]) for state in states} if names else {()}
-    if len(steps) > 1 or len(kept) > 1:
-        raise Unfit
-    step, numbers = steps.pop(), list(kept.pop())
-    for before in range(step + 1, step + 1 + ahead):
-        numbers = [*following(before, *numbers)]
-    return take(step + 1 + ahead, *numbers)
 
 
 def as_pairs(x: Tensor) -> Tensor:
@@ -185,7 +160,8 @@ class Ruled(Optimizer):
             state.update(step=0, **self.numbers)
         for name, first in kept.items():
             if name not in state:
-                state[name] = full_like(p, complex(first, first) if p.is_complex() else first)
+                number = float(first)  # an option may be a tensor
+                state[name] = full_like(p, complex(number, number) if p.is_complex() else number)
         return state
 
     def update(self, params: list[Tensor], group: dict[str, Any]) -> None:
@@ -233,12 +209,31 @@ class Ruled(Optimizer):
             return scalars(group, step, *numbers)
         ahead = steps_ahead(states[0])
         if not is_exchanged(group):
-            following = partial(self.next_numbers, group)
-            return changing(partial(next_step, partial(scalars, group), states, ahead, self.numbers, following))
+            return changing(partial(self._next_step, partial(scalars, group), states, ahead, group))
         if self.numbers:
             what = f"{self._name}.step: the function has set an option, from which numbers follow that later steps need"
             capture_of_thread().refuse(what, "set options outside")
-        return scalars(group, followed(partial(next_step, float, states, ahead)))
+        return scalars(group, followed(partial(self._next_step, float, states, ahead, group)))
+
+    def _next_step(self, take: Callable[..., Any], states: list[dict[str, Any]], ahead: int, group: dict[str, Any]) -> Any:
+        """``take(step, *numbers)`` of the step that parameters with these states take next.
+
+        Args:
+            ahead: how many the program takes before that one.
+
+        Raises:
+            Unfit: they have taken different numbers of steps. GraphError: in a CUDA graph it would be the same in each replay.
+        """
+        if captures and current.capture is not None and any(map(is_held, states[0].values())):
+            self.refuse_frozen("the number of the step")
+        names, steps = self.numbers, {state["step"] for state in states}
+        kept = {tuple([as_float(state, name) for name in names]) for state in states} if names else {()}
+        if len(steps) > 1 or len(kept) > 1:
+            raise Unfit
+        step, numbers = steps.pop(), kept.pop()
+        for before in range(step + 1, step + 1 + ahead):
+            numbers = self.next_numbers(group, before, *numbers) if names else ()
+        return take(step + 1 + ahead, *numbers)
 
     def _count(self, group: dict[str, Any], states: list[dict[str, Any]]) -> None:
         """A step was taken of the parameters with these states, which keep numbers."""
