@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import nbgrad
 
@@ -30,6 +31,11 @@ class Uniform(Family):
     mode = property(lambda d: math.nan * d.high)
     stddev = property(lambda d: (d.high - d.low) / math.sqrt(12))
     variance = property(lambda d: (d.high - d.low).square() / 12)
+
+    @property
+    def arg_constraints(self) -> dict[str, constraints.Constraint]:
+        """``low`` lies below ``high``."""
+        return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:
@@ -106,6 +112,10 @@ class Gamma(Family):
         value = log_gamma_sample(self.concentration.expand(tuple(shape))).exp() / self.rate
         return value.clamp(min=nbgrad.finfo(value.dtype).tiny)
 
+    def log_prob(self, value: Any) -> Tensor:
+        """The logarithm of the density at events, which may be numbers: they take the dtype of the parameters."""
+        return super().log_prob(nbgrad.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device))
+
     def log_density(self, value: Tensor) -> Tensor:
         a, rate = self.concentration, self.rate
         return nbgrad.xlogy(a, rate) + nbgrad.xlogy(a - 1, value) - rate * value - nbgrad.lgamma(a)
@@ -162,6 +172,11 @@ class InverseGamma(Family):
     def log_density(self, value: Tensor) -> Tensor:
         a = self.concentration
         return nbgrad.xlogy(a, self.rate) - (a + 1) * value.log() - self.rate / value - nbgrad.lgamma(a)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value, constraints.nonnegative)  # 0 is no event, but none lies below it
+        return self.cumulative(value)
 
     def cumulative(self, value: Tensor) -> Tensor:
         return nbgrad.special.gammaincc(self.concentration, self.rate / value)
@@ -320,8 +335,9 @@ class ContinuousBernoulli(Odds):
 
     def cumulative(self, value: Tensor) -> Tensor:
         apart, p = self._apart()
+        value = value.clamp(0, 1)
         inner = (p**value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1)
-        return nbgrad.where(apart, inner, value).clamp(0, 1)
+        return nbgrad.where(apart, inner, value)
 
     def quantile(self, value: Tensor) -> Tensor:
         apart, p = self._apart()

@@ -353,10 +353,11 @@ class Optimizer(Hooked):
         return chain.from_iterable(group["params"] for group in self.param_groups)
 
     def __repr__(self) -> str:
-        lines = []
+        told = []
         for number, group in enumerate(self.param_groups):
-            lines += [f"Parameter Group {number}", *(f"    {name}: {value}" for name, value in sorted(_options(group).items()))]
-        return "\n".join([f"{self._name} (", *lines, ")"])
+            options = (f"    {name}: {value}\n" for name, value in sorted(_options(group).items()))
+            told.append(f"Parameter Group {number}\n{''.join(options)}")
+        return f"{self._name} (\n{chr(10).join(told)})"  # an empty line between groups
 
 
 def options_in(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -314,12 +314,14 @@ def test_errors(make, error, message):
 
 
 def test_repr_lists_the_options_of_every_group():
-    """One block for each group, options in alphabetical order."""
-    assert repr(optim.SGD([parameter()], lr=0.5)) == (
-        "SGD (\nParameter Group 0\n    dampening: 0\n    differentiable: False\n    foreach: None\n    fused: None\n    lr: 0.5\n"
+    """One block for each group, options in alphabetical order, an empty line between blocks."""
+    block = (
+        "Parameter Group {}\n    dampening: 0\n    differentiable: False\n    foreach: None\n    fused: None\n    lr: {}\n"
         "    maximize: False\n    momentum: 0\n"
-        "    nesterov: False\n    weight_decay: 0\n)"
+        "    nesterov: False\n    weight_decay: 0\n"
     )
+    groups = [{"params": [parameter()]}, {"params": [parameter()], "lr": 0.1}]
+    assert repr(optim.SGD(groups, lr=0.5)) == f"SGD (\n{block.format(0, 0.5)}\n{block.format(1, 0.1)})"
 
 
 @pytest.mark.parametrize(
