@@ -72,7 +72,7 @@ from .base.grad_mode import (
 )
 from .base.size import Size as Size
 from .batch.vmap import vmap as vmap
-from .composites.linalg import LUResult, QRResult, SVDTurned, SlogdetResult, TriangularSolution
+from .composites.linalg import QRResult, SVDTurned, SlogdetResult, TriangularSolution, Unpacked
 from .composites.numbers import Frexp
 from .creation.dlpack import from_dlpack as from_dlpack
 from .creation.factories import (
@@ -97,14 +97,14 @@ from .jit.associative import associative_scan as associative_scan
 from .jit.compile import compile as compile
 from .jit.control_flow import cond as cond, map as map, scan as scan, while_loop as while_loop
 from .lowering.counts import Histogram
-from .methods import memory as memory, pytree as pytree, random as random
+from .methods import memory as memory, pytree as pytree, random as random, return_types as return_types
 from .methods.files import load as load, save as save, serialization as serialization
 from .methods.install import declare as declare
 from .methods.low_rank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from .methods.memory import release_memory as release_memory
 from .methods.plain_functions import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_tensors as broadcast_tensors,
-    column_stack as column_stack, detach as detach, fill as fill, unravel_index as unravel_index,
+    column_stack as column_stack, detach as detach, fill as fill, range as range, unravel_index as unravel_index,
 )
 from .methods.printing import (
     get_printoptions as get_printoptions, printoptions as printoptions, set_printoptions as set_printoptions,
@@ -686,7 +686,7 @@ def logsumexp(input: Array, dim: Ints, keepdim: _bool = False, *, keepdims: _boo
 def lt(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: """x < y."""
 def lu_solve(b: Array, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor: """See ``linalg.lu_solve``."""
 def lu_unpack(LU_data: Array, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *,
-              out: Tensor | None = None) -> LUResult:
+              out: Tensor | None = None) -> Unpacked:
     """(P, L, U) of what ``lu_factor`` returns."""
 def masked_fill(x: Operand, mask: Operand, value: Operand) -> Tensor:
     """value where mask is true, else x; the dtype is that of x."""

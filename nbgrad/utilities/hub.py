@@ -19,7 +19,7 @@ from typing import Any
 
 import nbgrad
 
-from ..base.errors import ArgumentError, FileError, NamingError, NotSupportedError
+from ..base.errors import ArgumentError, FileError, NamingError, NotSupportedError, RangeError
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "load_url", "set_dir"]
 
@@ -137,8 +137,10 @@ def entries(repo_or_dir: str | os.PathLike, source: str) -> Any:
     """The module ``hubconf.py`` of a folder, which runs.
 
     Raises:
-        NotSupportedError: another source than a folder. FileError: it has no such file.
+        RangeError: no such source. NotSupportedError: another one than a folder. FileError: it has no such file.
     """
+    if source not in ("local", "github"):
+        raise RangeError(f"hub: source is {source!r}, expected 'local' or 'github'.")
     if source != "local":
         raise NotSupportedError('hub: programs are not downloaded. Hint: get a copy, and source="local".')
     path = Path(repo_or_dir) / "hubconf.py"
