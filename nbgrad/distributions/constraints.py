@@ -390,7 +390,8 @@ class _OfEigenvalues(_Symmetric):
         symmetric = super().check(value)
         if value.shape[-2] != value.shape[-1]:
             return symmetric
-        looked_at = value.masked_fill(~symmetric[..., None, None], 0.0)  # NaN has no eigenvalues
+        symmetric = symmetric & value.isfinite().all(-1).all(-1)
+        looked_at = value.masked_fill(~symmetric[..., None, None], 0.0)  # infinities and NaN have no eigenvalues
         return symmetric & self.accepts(nbgrad.linalg.eigvalsh(looked_at)).all(-1)
 
 

@@ -11,6 +11,7 @@ from .. import Tensor
 from . import constraints
 from .constraints import positive, real
 from .distribution import Family, Size, lazy, noise, require
+from .exp_family import ExponentialFamily
 from .location_scale import LOG_2PI
 from .odds import Odds, clamp_probs
 from .sampling import log_gamma_sample, von_mises_sample
@@ -62,7 +63,7 @@ class Uniform(Family):
         return (self.high - self.low).log()
 
 
-class Exponential(Family):
+class Exponential(Family, ExponentialFamily):
     """The exponential distribution of mean ``1 / rate``.
 
     >>> Exponential(2.0).mean
@@ -92,7 +93,7 @@ class Exponential(Family):
         return 1 - self.rate.log()
 
 
-class Gamma(Family):
+class Gamma(Family, ExponentialFamily):
     """The gamma distribution of mean ``concentration / rate``.
 
     Samples are differentiable by both parameters: see ``sampling.log_gamma_sample``.
@@ -198,7 +199,7 @@ def dirichlet_mode(concentration: Tensor) -> Tensor:
     return nbgrad.where(wide, nbgrad.nn.functional.one_hot(mode.argmax(-1), a.size(-1)).to(a.dtype), mode)
 
 
-class Beta(Family):
+class Beta(Family, ExponentialFamily):
     """The beta distribution on the unit interval.
 
     >>> Beta(2.0, 3.0).mean
@@ -284,7 +285,7 @@ class VonMises(Family):
         return k * (nbgrad.cos(value - self.loc) - 1) - LOG_2PI - nbgrad.special.i0e(k).log()
 
 
-class ContinuousBernoulli(Odds):
+class ContinuousBernoulli(Odds, ExponentialFamily):
     """The continuous Bernoulli distribution on the unit interval, of density proportional to ``probs**x (1 - probs)**(1 - x)``.
 
     Args:

@@ -12,6 +12,7 @@ from ..base.errors import NotSupportedError
 from . import constraints
 from .constraints import real, unit_interval
 from .distribution import Family, Size, lazy, noise, require, values_are_known
+from .exp_family import ExponentialFamily
 from .odds import Odds, broadcast_all, clamp_probs
 from .sampling import binomial_sample, log_gamma_sample, poisson_sample
 
@@ -30,7 +31,7 @@ __all__ = [
 functional = nbgrad.nn.functional
 
 
-class Bernoulli(Odds):
+class Bernoulli(Odds, ExponentialFamily):
     """1 with probability ``probs``, else 0.
 
     >>> Bernoulli(0.25).log_prob(nbgrad.tensor([1.0, 0.0]))
@@ -165,7 +166,7 @@ class NegativeBinomial(Odds):
         return log_weight - counted.masked_fill(n + value == 0, 0.0)
 
 
-class Poisson(Family):
+class Poisson(Family, ExponentialFamily):
     """The Poisson distribution: how many independent events happen, of which ``rate`` are expected.
 
     >>> Poisson(2.0).log_prob(nbgrad.tensor(0.0))

@@ -461,7 +461,7 @@ class Family(Declared, Distribution):
         return self.log_density(value)
 
     def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
+        if self._validate_args and type(self).cumulative is not Family.cumulative:
             self._validate_sample(value)
         return self.cumulative(value)
 

@@ -143,6 +143,7 @@ class Pareto(Transformed):
     """
 
     parameters = {"scale": positive, "alpha": positive}
+    arg_constraints = {"alpha": positive, "scale": positive}
 
     def made_of(self, scale: Tensor, alpha: Tensor, validate_args: bool | None) -> Any:  # type: ignore[override]
         self.scale, self.alpha = scale, alpha

@@ -374,6 +374,7 @@ def test_constraints_are_classes():
     matrices = nbgrad.tensor(
         [[[2.0, 1.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]], [[1.0, 0.0], [0.5, 1.0]], [[math.nan, 0.0], [0.0, 1.0]]]
     )
+    assert not constraints.positive_definite.check(nbgrad.full((2, 2), math.inf))
     assert constraints.positive_definite.check(matrices).tolist() == [True, False, False, False]
     assert not constraints.positive_definite.check(nbgrad.ones(2, 3)) and constraints.symmetric.check(matrices).tolist()[1]
     parts = constraints.cat([constraints.positive, constraints.real], lengths=[1, 2])
@@ -468,6 +469,28 @@ def test_bad_input(call, kind, said):
     with pytest.raises(getattr(nbgrad, kind), match=said):
         call()
     assert D.Normal(0.0, -1.0, validate_args=False).log_prob(nbgrad.tensor(0.0)).isnan()
+
+
+class Waiting(D.ExponentialFamily):
+    """A gamma distribution by its normalizer."""
+
+    arg_constraints: dict = {}
+    _mean_carrier_measure = 0
+    _natural_params = property(lambda d: (d.a - 1, -d.rate))
+
+    def __init__(self, a, rate):
+        self.a, self.rate = a, rate
+        super().__init__(a.shape)
+
+    def _log_normalizer(self, x, y):
+        return nbgrad.lgamma(x + 1) + (x + 1) * (-y.reciprocal()).log()
+
+
+def test_entropies_follow_from_normalizers():
+    """An exponential family of a program's own has the entropy of the family that has a formula; families are instances."""
+    a, rate = f64([1.5, 2.0], [1.0, 3.0])
+    alike(Waiting(a, rate).entropy(), D.Gamma(a, rate).entropy())
+    assert isinstance(D.Normal(0.0, 1.0), D.ExponentialFamily) and not isinstance(D.Cauchy(0.0, 1.0), D.ExponentialFamily)
 
 
 class Half(D.Distribution):
