@@ -299,7 +299,9 @@ class Optimizer(Hooked):
         positions = {id(p): i for i, p in enumerate(self._params())}
         state = {
             "state": {positions[id(p)]: dict(state) for p, state in self.state.items() if state},
-            "param_groups": [{**group, "params": [positions[id(p)] for p in group["params"]]} for group in self.param_groups],
+            "param_groups": [
+                {**_options(group), "params": [positions[id(p)] for p in group["params"]]} for group in self.param_groups
+            ],
         }
         return self._after_saving(state)
 
