@@ -7,7 +7,7 @@ from typing import Any
 import nbgrad
 
 from .. import Parameter, Tensor
-from ..base.errors import DimError, ShapeError
+from ..base.errors import SettingError, ShapeError
 from . import init
 from .lookup import embedding
 from .module import Module, unusual
@@ -34,7 +34,7 @@ class _Table(Module):
     ) -> None:
         super().__init__()
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise DimError(f"{type(self).__name__}: padding_idx is {padding_idx}, expected a row of {num_embeddings}.")
+            raise SettingError(f"{type(self).__name__}: padding_idx is {padding_idx}, expected a row of {num_embeddings}.")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse

@@ -467,11 +467,49 @@ def test_first_values_of_kernels_and_sparse_columns():
     assert nn.init.calculate_gain("conv2d") == 1
 
 
+# What torch asserts, and refuses with ``ValueError``, ``RuntimeError`` or ``TypeError``.
+ASSERTED = [
+    (AssertionError, "max_val is 2, expected more", lambda: nn.Hardtanh(3, 2)),
+    (AssertionError, "expected a row of 5", lambda: nn.Embedding(5, 3, padding_idx=5)),
+    (AssertionError, "num_heads 3", lambda: nn.MultiheadAttention(4, 3)),
+    (AssertionError, "query has 5 features", lambda: nn.MultiheadAttention(4, 2)(*[wave(3, 2, 5)] * 3)),
+]
+REFUSED = [
+    (RuntimeError, "alpha is 0", lambda: F.celu(wave(2), 0)),
+    (RuntimeError, "lambd is -1", lambda: F.softshrink(wave(2), -1)),
+    (ValueError, "min_val is 2, max_val is 1", lambda: F.hardtanh(wave(2), 2, 1)),
+    (ZeroDivisionError, "norm_type is 0", lambda: F.lp_pool1d(wave(1, 2), 0, 2)),
+    (ZeroDivisionError, "0 groups", lambda: nn.GroupNorm(0, 4)),
+    (ValueError, "more than one element in a channel", lambda: nn.InstanceNorm1d(3)(wave(2, 3, 1))),
+    (ValueError, "expected 4 dimensions", lambda: nn.CrossMapLRN2d(2)(wave(2, 3, 4))),
+    (ValueError, "margin is 0", lambda: nn.TripletMarginLoss(margin=0)),
+    (RuntimeError, "as many dimensions", lambda: F.triplet_margin_loss(wave(2, 3), wave(3), wave(2, 3))),
+    (RuntimeError, "as many dimensions", lambda: F.margin_ranking_loss(wave(2), wave(1, 2), wave(2))),
+    (ValueError, "expected its sizes, or 1", lambda: F.gaussian_nll_loss(wave(3), wave(2, 3), wave(2, 3).abs())),
+    (RuntimeError, "one for each class", lambda: F.multi_margin_loss(wave(3), nbgrad.tensor(0), weight=wave(2))),
+    (TypeError, "expected numbers", lambda: nn.ConvTranspose1d(1, 1, 2, padding="same")),
+    (TypeError, "padding is 'same'", lambda: F.conv_transpose1d(wave(1, 1, 3), wave(1, 1, 2), padding="same")),
+    (NotImplementedError, "expects 4 dimensions", lambda: F.interpolate(wave(1, 1, 2), 3, mode="bilinear")),
+    (TypeError, "a tuple of ints", lambda: nn.Unflatten(1, 4)),
+    (ValueError, "input_size is 0", lambda: nn.GRU(0, 4)),
+    (TypeError, "hidden_size is 4.0", lambda: nn.GRU(3, 4.0)),
+    (
+        ValueError,
+        "at least the end",
+        lambda: F.embedding_bag(bag := nbgrad.tensor([1]), wave(2, 2), bag[1:], include_last_offset=True),
+    ),
+    (RuntimeError, "expected int64 or uint8", lambda: F.nll_loss(wave(1, 2), nbgrad.tensor([0], dtype=nbgrad.int32))),
+    (RuntimeError, "at least one class", lambda: F.cross_entropy(wave(2, 0), wave(2, 0))),
+    (RuntimeError, "0-d", lambda: F.glu(wave(1)[0])),
+    (RuntimeError, "bilinear: got", lambda: F.bilinear(wave(1)[0], wave(1), wave(1, 1, 1))),
+]
+
+
 @pytest.mark.parametrize(
     ("error", "match", "call"),
     [
-        (nbgrad.ArgumentError, "expected one of both", lambda: F.interpolate(wave(1, 1, 2))),
-        (nbgrad.ArgumentError, "align_corners", lambda: F.interpolate(wave(1, 1, 2), 3, align_corners=True)),
+        (nbgrad.RangeError, "expected one of both", lambda: F.interpolate(wave(1, 1, 2))),
+        (nbgrad.RangeError, "align_corners", lambda: F.interpolate(wave(1, 1, 2), 3, align_corners=True)),
         (nbgrad.RangeError, "mode is", lambda: F.interpolate(wave(1, 1, 2), 3, mode="quintic")),
         (nbgrad.ShapeError, "expects 4 dimensions", lambda: F.interpolate(wave(1, 1, 2), 3, mode="bicubic")),
         (nbgrad.ShapeError, "positive", lambda: F.interpolate(wave(1, 1, 2), 0)),
@@ -483,8 +521,11 @@ def test_first_values_of_kernels_and_sparse_columns():
         (nbgrad.RangeError, "a number or 4", lambda: nn.ZeroPad2d((1, 2))),
         (nbgrad.ShapeError, "dimensions", lambda: nn.ReflectionPad1d(1)(wave(3))),
         (nbgrad.ArgumentError, "expected a Module", lambda: parametrize.register_parametrization(nn.ReLU(), "weight", abs)),
-        (nbgrad.ArgumentError, "no offsets", lambda: F.embedding_bag(nbgrad.tensor([1]), wave(2, 2))),
-        (nbgrad.NotSupportedError, "per_", lambda: F.embedding_bag(wave(1, 1).long(), wave(2, 2), per_sample_weights=wave(1))),
+        (nbgrad.RangeError, "no offsets", lambda: F.embedding_bag(nbgrad.tensor([1]), wave(2, 2))),
+        (nbgrad.NotSupportedError, "per_", lambda: F.embedding_bag(wave(1, 1).long(), wave(2, 2), per_sample_weights=wave(1, 1))),
+        (nbgrad.ShapeError, "one shape", lambda: F.embedding_bag(wave(1, 1).long(), wave(2, 2), per_sample_weights=wave(1))),
+        *ASSERTED,
+        *REFUSED,
         (nbgrad.RangeError, "classes", lambda: F.ctc_loss(wave(2, 1, 3), nbgrad.tensor([[5]]), [2], [1])),
         (nbgrad.RangeError, "from 0 to 2", lambda: F.ctc_loss(wave(2, 1, 3), nbgrad.tensor([[1]]), [3], [1])),
         (nbgrad.RangeError, "cutoffs", lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 5, [3, 2])),
@@ -639,3 +680,31 @@ def test_a_summary_of_a_module():
     for given in ((), (nbgrad.ones(3, 4), (3, 4))):
         with pytest.raises(TypeError, match="summary: expected inputs"):
             nbgrad.summary(model, *given[:1], **({"input_size": given[1]} if given else {}))
+
+
+def test_ends_of_bags_are_ends():
+    """With ``include_last_offset`` what lies behind the last offset belongs to no bag."""
+    table, numbers, ends = nbgrad.arange(10.0).reshape(5, 2), nbgrad.tensor([1, 1, 2, 1, 3]), nbgrad.tensor([0, 2, 2, 4])
+    for mode, last in (("sum", [6.0, 8.0]), ("mean", [3.0, 4.0]), ("max", [4.0, 5.0])):
+        bags = F.embedding_bag(numbers, table, ends, mode=mode, include_last_offset=True)
+        assert bags.tolist()[1:] == [[0.0, 0.0], last]
+
+
+def test_norms_of_windows_of_infinite_order():
+    """The greatest magnitude of each window, and of order minus infinity the least."""
+    x = nbgrad.tensor([[3.0, -4.0, 1.0, 2.0]])
+    assert F.lp_pool1d(x, nbgrad.inf, 2).tolist() == [[4.0, 2.0]] and F.lp_pool1d(x, -nbgrad.inf, 2).tolist() == [[3.0, 1.0]]
+
+
+def test_labels_of_bytes():
+    """Classes as uint8, which files of images have, are those of int64."""
+    scores, labels = wave(3, 4), nbgrad.tensor([3, 0, 1])
+    for loss in (F.cross_entropy, F.nll_loss):
+        assert loss(scores, labels.to(nbgrad.uint8)) == loss(scores, labels)
+
+
+def test_printed_as_in_torch():
+    """Modules whose settings torch prints without their names, and those with a name of their own."""
+    named = type("Named", (nn.Module,), {"_get_name": lambda self: "Net", "extra_repr": lambda self: "a=1,\nb=2"})()
+    assert [repr(m) for m in (nn.Hardshrink(), nn.Softshrink(0.2))] == ["Hardshrink(0.5)", "Softshrink(0.2)"]
+    assert repr(named) == "Net(\n  a=1,\n  b=2\n)"
