@@ -388,7 +388,7 @@ def test_parametrized_tensors_are_computed_and_assigned():
     assert type(layer) is nn.Linear and layer.weight is weight and weight.allclose(nbgrad.ones(2, 2).tanh())
     with pytest.raises(nbgrad.ShapeError, match="unsafe"):
         parametrize.register_parametrization(layer, "weight", nn.Flatten(0))
-    with pytest.raises(nbgrad.ArgumentError, match="no parameter"):
+    with pytest.raises(nbgrad.RangeError, match="no parameter"):
         parametrize.register_parametrization(layer, "weights", nn.Tanh())
 
 
@@ -441,7 +441,7 @@ def test_weight_norm_splits_length_and_direction():
     doubled = layer(wave(1, 3))
     nn.utils.remove_weight_norm(layer)
     assert layer(wave(1, 3)).allclose(doubled) and isinstance(layer.weight, nn.Parameter)
-    with pytest.raises(nbgrad.ArgumentError, match="not computed"):
+    with pytest.raises(nbgrad.RangeError, match="not computed"):
         nn.utils.remove_weight_norm(layer)
 
 
@@ -501,6 +501,10 @@ REFUSED = [
     (RuntimeError, "expected int64 or uint8", lambda: F.nll_loss(wave(1, 2), nbgrad.tensor([0], dtype=nbgrad.int32))),
     (RuntimeError, "at least one class", lambda: F.cross_entropy(wave(2, 0), wave(2, 0))),
     (RuntimeError, "0-d", lambda: F.glu(wave(1)[0])),
+    (AttributeError, "has no parameter 'foo'", lambda: nn.utils.prune.l1_unstructured(nn.Linear(2, 2), "foo", 1)),
+    (ValueError, "is not pruned", lambda: nn.utils.prune.remove(nn.Linear(2, 2), "weight")),
+    (AttributeError, "no module here", lambda: nn.Sequential().get_submodule("0")),
+    (NotImplementedError, "forward is not defined", lambda: nn.Module()(1)),
     (RuntimeError, "bilinear: got", lambda: F.bilinear(wave(1)[0], wave(1), wave(1, 1, 1))),
 ]
 
@@ -701,6 +705,15 @@ def test_labels_of_bytes():
     scores, labels = wave(3, 4), nbgrad.tensor([3, 0, 1])
     for loss in (F.cross_entropy, F.nll_loss):
         assert loss(scores, labels.to(nbgrad.uint8)) == loss(scores, labels)
+
+
+def test_parameters_without_a_shape():
+    """What a lazy module waits for has no shape and cannot be counted, and says so."""
+    weight = nn.LazyLinear(3).weight
+    assert str(weight) == "<UninitializedParameter>"
+    for asked in (lambda: weight.shape, weight.numel, weight.size):
+        with pytest.raises(nbgrad.ShapeError, match="not known yet"):
+            asked()
 
 
 def test_printed_as_in_torch():
