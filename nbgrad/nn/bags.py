@@ -7,7 +7,7 @@ from typing import Any
 import nbgrad
 
 from .. import Tensor
-from ..base.errors import DimError, NotSupportedError, RangeError, ShapeError
+from ..base.errors import DimError, NotSupportedError, RangeError, SettingError, ShapeError
 from .embedding import _Table
 from .lookup import embedding
 from .module import unusual
@@ -176,6 +176,8 @@ class EmbeddingBag(_Table):
         >>> EmbeddingBag.from_pretrained(nbgrad.eye(2)).weight.requires_grad
         False
         """
+        if embeddings.ndim != 2:
+            raise SettingError(f"EmbeddingBag: embeddings are {list(embeddings.shape)}, expected two dimensions.")
         rows, size = embeddings.shape
         made = cls(rows, size, _weight=embeddings, **options)
         made.weight.requires_grad_(not freeze)

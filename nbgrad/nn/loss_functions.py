@@ -265,8 +265,10 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norms of the differences of all pairs of rows, (n, m) to (n (n - 1) / 2,).
 
     Raises:
-        ShapeError: no matrix.
+        ShapeError: no matrix. RangeError: a negative p.
     """
+    if p < 0:
+        raise RangeError(f"pdist: p is {p}, expected a number >= 0.")
     if input.ndim != 2:
         raise ShapeError(f"pdist: input is {list(input.shape)}, expected a matrix.")
     pairs: Any = nbgrad.triu_indices(input.shape[0], input.shape[0], 1)

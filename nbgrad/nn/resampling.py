@@ -158,7 +158,7 @@ def on_device_of(x: Tensor, values: np.ndarray, dtype: Any = None) -> Tensor:
 def weighted_along(x: Tensor, dim: int, how: tuple[str, int, int, float | None, bool, bool]) -> Tensor:
     """One dimension by taps and their weights."""
     places, weights = taps(*how)
-    if np.array_equal(places, np.arange(how[2])[:, None]) and (weights == 1).all():
+    if how[1] == how[2] and np.array_equal(places, np.arange(how[2])[:, None]) and (weights == 1).all():
         return x
     seen = [1] * x.ndim
     seen[dim] = len(places)
@@ -172,7 +172,7 @@ def weighted_along(x: Tensor, dim: int, how: tuple[str, int, int, float | None, 
 @lru_cache(maxsize=256)
 def taps(kind: str, old: int, new: int, scale: float | None, align: bool, antialias: bool) -> tuple[np.ndarray, np.ndarray]:
     """Places and weights, ``(new, taps)``: see NOTE [Taps]."""
-    step = (old - 1) / max(new - 1, 1) if align else old / new if scale is None else scale
+    step = (old - 1) / (new - 1) if align and new > 1 else 0.0 if align else old / new if scale is None else scale
     at = np.arange(new)
     if kind == "area":
         first, last = at * old // new, -(-(at + 1) * old // new)

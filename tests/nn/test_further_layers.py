@@ -505,6 +505,15 @@ REFUSED = [
     (ValueError, "is not pruned", lambda: nn.utils.prune.remove(nn.Linear(2, 2), "weight")),
     (AttributeError, "no module here", lambda: nn.Sequential().get_submodule("0")),
     (NotImplementedError, "forward is not defined", lambda: nn.Module()(1)),
+    (RuntimeError, "value is 1.0, which mode 'reflect'", lambda: F.pad(wave(1, 3), (1, 1), "reflect", 1.0)),
+    (ValueError, "mode is 'wrap', expected", lambda: F.pad(wave(1, 3), (0, 0), "wrap")),
+    (TypeError, "numbers in pairs", lambda: F.pad(wave(1, 3), 1)),
+    (RuntimeError, "p is -1", lambda: nbgrad.cdist(wave(2, 2), wave(2, 2), -1)),
+    (RuntimeError, "p is -1", lambda: F.pdist(wave(2, 2), -1)),
+    (RuntimeError, "no classes to count", lambda: F.one_hot(nbgrad.tensor([], dtype=nbgrad.int64))),
+    (RuntimeError, "no running_mean", lambda: F.batch_norm(wave(2, 2), None, None)),
+    (RuntimeError, "no running_mean", lambda: F.instance_norm(wave(2, 2, 2), use_input_stats=False)),
+    (AssertionError, "expected two dimensions", lambda: nn.Embedding.from_pretrained(wave(3))),
     (RuntimeError, "bilinear: got", lambda: F.bilinear(wave(1)[0], wave(1), wave(1, 1, 1))),
 ]
 
@@ -721,3 +730,10 @@ def test_printed_as_in_torch():
     named = type("Named", (nn.Module,), {"_get_name": lambda self: "Net", "extra_repr": lambda self: "a=1,\nb=2"})()
     assert [repr(m) for m in (nn.Hardshrink(), nn.Softshrink(0.2))] == ["Hardshrink(0.5)", "Softshrink(0.2)"]
     assert repr(named) == "Net(\n  a=1,\n  b=2\n)"
+
+
+def test_one_element_between_aligned_corners_is_the_first():
+    """A result of size 1 with ``align_corners`` is the first corner, with ``antialias`` too."""
+    x = wave(1, 1, 3, 4)
+    for antialias in (False, True):
+        assert F.interpolate(x, (1, 1), mode="bilinear", align_corners=True, antialias=antialias).item() == x[0, 0, 0, 0].item()
