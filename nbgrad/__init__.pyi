@@ -62,8 +62,9 @@ from .base.errors import (
     FileError as FileError, GradError as GradError, GraphError as GraphError, InplaceError as InplaceError,
     KernelError as KernelError, LeafError as LeafError, LinAlgError as LinAlgError, NamingError as NamingError,
     NbgradError as NbgradError, NotSupportedError as NotSupportedError, NumberError as NumberError, OperatorError as OperatorError,
-    OutOfMemoryError as OutOfMemoryError, RangeError as RangeError, RootError as RootError, ShapeError as ShapeError,
-    SubscriptError as SubscriptError, UsageError as UsageError, VersionError as VersionError, require_callable as require_callable,
+    OutOfMemoryError as OutOfMemoryError, RangeError as RangeError, RootError as RootError, SettingError as SettingError,
+    ShapeError as ShapeError, SubscriptError as SubscriptError, UsageError as UsageError, VersionError as VersionError,
+    require_callable as require_callable,
 )
 from .base.grad_mode import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter, enable_grad as enable_grad,
@@ -937,8 +938,8 @@ def softmax(input: Array, dim: _int, dtype: DType | None = None, *, out: Tensor 
 def softmin(input: Array, dim: _int, dtype: DType | None = None) -> Tensor: """The softmax of -input."""
 def softplus(input: Operand, beta: Operand = 1.0, threshold: Operand = 20.0, *, out: Tensor | None = None) -> Tensor:
     """log(1 + e**(beta x)) / beta; x itself where beta x > threshold."""
-def softshrink(input: Operand, lambd: Operand = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """x moved towards 0 by lambd, as far as 0."""
+def softshrink(input: Operand, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
+    """input moved towards 0 by lambd, which is not negative, as far as 0."""
 def sort(x: Array, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, axis: Ints | None = None,
          out: Tensor | None = None) -> Extremum:
     """``(values, indices)`` sorted along dim; equal elements keep their order; NaN counts as the greatest number."""
