@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.dtypes import uint8
 from ..native.primitives import array_data
+from .layout import layout_of
 from .storage import CPU, Storage
+from .tensor import native
 
 __all__ = ["UntypedStorage"]
 
@@ -41,6 +44,24 @@ class UntypedStorage:
     def device(self) -> Any:
         """Where it is."""
         return self.storage.device
+
+    def cpu(self) -> UntypedStorage:
+        """Itself, or a copy on the CPU."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
+        """Itself, or a copy on a GPU, by default the current one.
+
+        Raises:
+            DeviceError: there is none.
+        """
+        return self.to("cuda" if device is None else device, non_blocking)
+
+    def to(self, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        """Itself, or a copy on another device."""
+        x: Any = native.tensor(layout_of(uint8, (self.nbytes(),), None, self.device).template, self.storage, 0, False, None)
+        there = x.to(device, non_blocking=non_blocking)
+        return self if there is x else UntypedStorage(there._storage_)
 
     @property
     def _cdata(self) -> int:

@@ -12,9 +12,11 @@ import pickle
 from collections.abc import Mapping
 from typing import Any, Callable
 
-from ...base.errors import ArgumentError, NotSupportedError
+import numpy as np
+
+from ...base.errors import ArgumentError, NbgradError, NotSupportedError
 from ...creation.casting import on_device
-from ...tensors.storage import CPU, STORAGE_TEMPLATE, Device, device as device_of, reading
+from ...tensors.storage import Device, device as device_of, reading, wrap_array
 from ...tensors.untyped import UntypedStorage
 
 __all__ = ["load", "save"]
@@ -138,11 +140,18 @@ def placing(map_location: Any) -> Callable[[str], Device] | None:
         by_name = {str(name): on_device("load", there) for name, there in map_location.items()}
         return lambda name: by_name[name] if name in by_name else device_of(name)
     if callable(map_location):
-        storage = UntypedStorage(STORAGE_TEMPLATE)
+        storage = UntypedStorage(wrap_array(np.empty(0, np.uint8)))  # where tensors go is asked before they are read
 
         def place(name: str) -> Device:
-            there = map_location(storage, name)
-            return CPU if there is storage else device_of(name) if there is None else on_device("load", there)
+            try:
+                there = map_location(storage, name)
+            except NbgradError:
+                raise
+            except Exception as error:
+                raise ArgumentError(f"load: map_location raises {type(error).__name__}: {error}") from error
+            if isinstance(there, UntypedStorage):
+                return there.device
+            return device_of(name) if there is None else on_device("load", there)
 
         return place
     there = on_device("load", map_location)
