@@ -15,7 +15,7 @@ import urllib.parse
 import urllib.request
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import nbgrad
 
@@ -72,27 +72,38 @@ def download_url_to_file(url: str, dst: str | os.PathLike, hash_prefix: str | No
     >>> (folder / "to").read_text()
     'text'
     """
-    target, digest = Path(dst), hashlib.sha256()
+    target = Path(dst)
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as file:
         try:
-            with urllib.request.urlopen(urllib.request.Request(url, headers={"User-Agent": "nbgrad"})) as source:
-                total, done = int(source.headers.get("Content-Length") or 0), 0
-                while chunk := source.read(1 << 20):
-                    file.write(chunk)
-                    digest.update(chunk)
-                    done += len(chunk)
-                    if progress:
-                        print(f"\r{target.name}: {done / 1e6:.1f} of {total / 1e6:.1f} MB", end="", file=sys.stderr)
-            if progress:
-                print(file=sys.stderr)
-            if hash_prefix and not digest.hexdigest().startswith(hash_prefix):
-                raise FileError(f"download_url_to_file: the digest of {url} is {digest.hexdigest()}, expected {hash_prefix}...")
+            digest = copied(url, file, target.name if progress else None)
+            if hash_prefix and not digest.startswith(hash_prefix):
+                raise FileError(f"download_url_to_file: the digest of {url} is {digest}, expected {hash_prefix}...")
             file.close()
             shutil.move(file.name, target)
         except BaseException:
             file.close()
             Path(file.name).unlink(missing_ok=True)
             raise
+
+
+def copied(url: str, file: IO[bytes], name: str | None) -> str:
+    """Write what is at an address to a file; the SHA256 digest of it.
+
+    Args:
+        name: under which the error stream is told how much is there; None: it is not.
+    """
+    digest = hashlib.sha256()
+    with urllib.request.urlopen(urllib.request.Request(url, headers={"User-Agent": "nbgrad"})) as source:
+        total, done = int(source.headers.get("Content-Length") or 0), 0
+        while chunk := source.read(1 << 20):
+            file.write(chunk)
+            digest.update(chunk)
+            done += len(chunk)
+            if name is not None:
+                print(f"\r{name}: {done / 1e6:.1f} of {total / 1e6:.1f} MB", end="", file=sys.stderr)
+    if name is not None:
+        print(file=sys.stderr)
+    return digest.hexdigest()
 
 
 def load_state_dict_from_url(
