@@ -23,7 +23,6 @@ from nbgrad.kernels.cpu.pool import available_threads
 from nbgrad.methods import printing
 from nbgrad.tensors import batch_levels
 from tests import samples  # noqa: F401  (what rows say is known before cases are taken)
-from tests.groups import cases_of, groups, run_group
 from tests.parts import take_part, whole_tests_are_asked_for
 
 # Deterministic, and without a deadline: the first use of an operation compiles its kernel.
@@ -98,34 +97,10 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
-    """Make no cases of other parts, NOTE [Parts], and one item of many: NOTE [Groups].
-
-    Pytest has no public name for the list of a test's cases.
-    """
+    """Make no cases of other parts: NOTE [Parts]. Pytest has no public name for the list of a test's cases."""
     yield
     if whole_tests_are_asked_for(metafunc.config):
         metafunc._calls[:] = take_part(metafunc.definition, metafunc._calls)
-        metafunc._calls[:] = groups(metafunc)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run the cases that an item stands for: NOTE [Groups]."""
-    cases = cases_of(pyfuncitem)
-    if not cases:
-        return None
-    given = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
-
-    def run(params: dict[str, Any]) -> None:
-        before = global_state()
-        try:
-            pyfuncitem.obj(**(given | params))
-        finally:
-            leaks = restored(before)
-        assert not leaks, leaks
-
-    run_group(pyfuncitem.nodeid.partition("[")[0], run, cases)
-    return True
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -181,25 +156,14 @@ def has_gpu() -> bool:
 @pytest.fixture(autouse=True)
 def no_leaked_state() -> Iterator[None]:
     """Fail a test that leaves global state other than it found it; restore it, so that no other test fails for that."""
-    before = global_state()
+    before = {name: state.read() for name, state in GLOBAL_STATE.items()}
     yield
-    leaks = restored(before)
-    assert not leaks, leaks
-
-
-def global_state() -> dict[str, Any]:
-    """What ``GLOBAL_STATE`` reads."""
-    return {name: state.read() for name, state in GLOBAL_STATE.items()}
-
-
-def restored(before: dict[str, Any]) -> str:
-    """What is other than before, for a failure; it is put back."""
     leaks = []
     for name, state in GLOBAL_STATE.items():
         if state.read() != before[name]:
             leaks.append(f"{name}: {before[name]} before, {state.read()} after")
             state.write(before[name])
-    return f"the test leaked global state: {'; '.join(leaks)}" if leaks else ""
+    assert not leaks, f"the test leaked global state: {'; '.join(leaks)}"
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import pkgutil
 import re
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator
 
@@ -66,7 +65,7 @@ def needed(name: str) -> str | None:
     return next((library for module, library in NEEDED.items() if name.startswith(module)), None)
 
 
-@contextmanager
+@pytest.fixture
 def same_declarations() -> Iterator[None]:
     """Take back what an example declares; what calls have made on the way, as movements behind a batch, stays."""
     tables = [OPS, CALLS, PLANS, FUNCTIONS]
@@ -82,6 +81,7 @@ def same_declarations() -> Iterator[None]:
         delattr(nbgrad.Tensor, name)
 
 
+@pytest.mark.usefixtures("same_declarations")
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if needed(n) else ()) for n in sorted(EXAMPLES)])
 def test_docstring(name):
     """The examples of a docstring give what it shows; those that need another library where that is installed."""
@@ -89,8 +89,7 @@ def test_docstring(name):
         pytest.importorskip(library)
     test, report = EXAMPLES[name], []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
-    with same_declarations():
-        runner.run(test, out=report.append, clear_globs=False)
+    runner.run(test, out=report.append, clear_globs=False)
     assert not runner.failures, "".join(report)
 
 
