@@ -145,6 +145,8 @@ def one_hot(tensor, num_classes=-1):
     if traces and num_classes >= 0 and bool(whole((tensor >= 0) & (tensor < num_classes)).all()):
         classes = factories.arange(num_classes, device=tensor.layout.device)
         return (tensor.unsqueeze(-1) == classes).to(int64)  # a capture depends on no more than that
+    if num_classes == -1 and not tensor.numel():
+        raise RangeError("one_hot: no classes to count in an empty tensor. Hint: say num_classes.")
     low, high = least_and_greatest(tensor if num_classes == -1 else whole(tensor))  # a number of classes serves a batch too
     count = high + 1 if num_classes == -1 else num_classes
     if high >= low and (low < 0 or high >= count):
