@@ -59,14 +59,14 @@ def ones_(tensor: Tensor) -> Tensor:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Uniform between ``a`` and ``b``."""
     with nbgrad.no_grad():
-        unit = nbgrad.rand(tuple(tensor.shape), dtype=tensor.dtype, generator=generator)
+        unit = nbgrad.rand(tuple(tensor.shape), dtype=tensor.dtype, device=tensor.device, generator=generator)
         return tensor.copy_(unit.mul_(b - a).add_(a))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Normal with ``mean`` and standard deviation ``std``."""
     with nbgrad.no_grad():
-        unit = nbgrad.randn(tuple(tensor.shape), dtype=tensor.dtype, generator=generator)
+        unit = nbgrad.randn(tuple(tensor.shape), dtype=tensor.dtype, device=tensor.device, generator=generator)
         return tensor.copy_(unit.mul_(std).add_(mean))
 
 
@@ -76,7 +76,7 @@ def trunc_normal_(
     """Normal with ``mean`` and standard deviation ``std``, restricted to values between ``a`` and ``b``."""
     low, high = (math.erf((bound - mean) / (std * math.sqrt(2))) for bound in (a, b))
     with nbgrad.no_grad():
-        unit = nbgrad.rand(tuple(tensor.shape), dtype=nbgrad.float64, generator=generator)
+        unit = nbgrad.rand(tuple(tensor.shape), dtype=nbgrad.float64, device=tensor.device, generator=generator)
         return tensor.copy_((low + (high - low) * unit).erfinv().mul(std * math.sqrt(2)).add(mean).clamp(a, b))
 
 
@@ -140,8 +140,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     rows = tensor.shape[0]
     with nbgrad.no_grad():
         normal_(tensor, 0.0, std, generator)
-        ranks = nbgrad.rand(tuple(tensor.shape), generator=generator).argsort(0)
-        return tensor.copy_(nbgrad.where(ranks.to(tensor.device) < math.ceil(sparsity * rows), 0.0, tensor))
+        ranks = nbgrad.rand(tuple(tensor.shape), device=tensor.device, generator=generator).argsort(0)
+        return tensor.copy_(nbgrad.where(ranks < math.ceil(sparsity * rows), 0.0, tensor))
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
@@ -160,7 +160,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
         return tensor
     with nbgrad.no_grad():
         rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
-        unit = nbgrad.randn(max(rows, columns), min(rows, columns), dtype=nbgrad.float64, generator=generator)
+        unit = nbgrad.randn(max(rows, columns), min(rows, columns), dtype=nbgrad.float64, device=tensor.device, generator=generator)
         q, r = nbgrad.linalg.qr(unit)
         q = q * r.diagonal().sign()  # without the signs of r, q depends on conventions of QR
         return tensor.copy_((q.mT if rows < columns else q).reshape(tensor.shape) * gain)

@@ -141,3 +141,16 @@ def test_pinned_memory_needs_a_gpu():
     if not nbgrad.cuda.is_available():
         with pytest.raises(nbgrad.DeviceError, match="zeros: device cuda is not available"):
             nbgrad.zeros(3, pin_memory=True)
+
+
+@on_gpus
+@pytest.mark.parametrize("name, options", [("normal_", ()), ("trunc_normal_", ()), ("kaiming_uniform_", ()), ("sparse_", (0.5,))])
+def test_initial_values_are_drawn_where_the_tensor_is(name, options):
+    """By that device's generator, given or not: the numbers that the CPU's draws from the same seed."""
+    fill, found = getattr(nbgrad.nn.init, name), []
+    for device in ("cpu", "cuda"):
+        for generator in (nbgrad.Generator(device).manual_seed(3), None):
+            nbgrad.manual_seed(3)
+            found.append(fill(nbgrad.empty(4, 3, device=device), *options, generator=generator))
+            assert found[-1].device.type == device
+    assert all(nbgrad.equal(x.cpu(), found[0]) for x in found)
