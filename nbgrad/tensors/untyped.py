@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..base.calls import CALLS
+from ..base.dtypes import uint8
 from ..native.primitives import array_data
-from .storage import CPU, Storage
+from .layout import layout_of
+from .storage import CPU, Storage, device as device_of
+from .tensor import new_tensor
 
 __all__ = ["UntypedStorage"]
 
@@ -41,6 +45,31 @@ class UntypedStorage:
     def device(self) -> Any:
         """Where it is."""
         return self.storage.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether it is on a GPU."""
+        return self.storage.device is not CPU
+
+    def to(self, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        """The same bytes on a device; itself, where they are there.
+
+        Raises:
+            DeviceError: no such device, or one that is not there.
+        """
+        there = device_of(*(("cuda", device) if type(device) is int else (device,))).present("to")
+        if there is self.storage.device:
+            return self
+        held = new_tensor(self.storage, layout_of(uint8, (self.nbytes(),), None, self.storage.device))
+        return UntypedStorage(CALLS["to_device"].plain(held, there, non_blocking)._storage_)
+
+    def cpu(self) -> UntypedStorage:
+        """The same bytes on the CPU."""
+        return self.to(CPU)
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
+        """The same bytes on a GPU, the current one unless another is named."""
+        return self.to("cuda" if device is None else device, non_blocking)
 
     @property
     def _cdata(self) -> int:

@@ -423,6 +423,9 @@ def test_memory_that_is_exchanged():
     storage = x.untyped_storage()
     assert storage.device is GPU and storage.nbytes() == 12 and storage.data_ptr() == x.data_ptr() == x[1:].data_ptr() - 4
     assert bytes(storage.tolist()) == x.cpu().numpy().tobytes() and "on cuda:0" in repr(storage)
+    there = storage.cpu()
+    assert there.device is HOST and not there.is_cuda and there.tolist() == storage.tolist() and there.cuda().is_cuda
+    assert storage.cuda() is storage and storage.to("cuda:0") is storage
     assert x.new(2).device is GPU and x.new([1.0]).device is GPU
 
 
@@ -445,6 +448,7 @@ def test_files():
         0: GPU,
         GPU: GPU,
         lambda storage, name: storage: HOST,
+        lambda storage, name: storage.cuda(0): GPU,
         lambda storage, name: "cuda:0" if name == "cuda:1" else None: GPU,
     }
     for where, device in places.items():

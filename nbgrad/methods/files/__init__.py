@@ -12,9 +12,11 @@ import pickle
 from collections.abc import Mapping
 from typing import Any, Callable
 
-from ...base.errors import ArgumentError, NotSupportedError
+import numpy as np
+
+from ...base.errors import ArgumentError, NbgradError, NotSupportedError
 from ...creation.casting import on_device
-from ...tensors.storage import CPU, STORAGE_TEMPLATE, Device, device as device_of, reading
+from ...tensors.storage import Device, device as device_of, reading, wrap_array
 from ...tensors.untyped import UntypedStorage
 
 __all__ = ["load", "save"]
@@ -63,7 +65,8 @@ def load(
     Args:
         f: a path, or a file that is open for reading bytes, from where it stands.
         map_location: where tensors go: a device for all of them, a dict by the names of the devices that they were on, or torch's
-            ``function(storage, name)``, which returns a device, or the storage for the CPU; None leaves each where it was.
+            ``function(storage, name)``, which returns a device, or the storage, moved or for the CPU as it is: ``storage.cuda(1)``.
+            None leaves each where it was.
         pickle_module: Python's ``pickle``, or None.
         weights_only: make tensors, numbers, strings, NumPy's arrays and Python's containers alone. Without it a file can run any
             code.
@@ -138,11 +141,20 @@ def placing(map_location: Any) -> Callable[[str], Device] | None:
         by_name = {str(name): on_device("load", there) for name, there in map_location.items()}
         return lambda name: by_name[name] if name in by_name else device_of(name)
     if callable(map_location):
-        storage = UntypedStorage(STORAGE_TEMPLATE)
+        storage = UntypedStorage(wrap_array(np.empty(0, np.uint8)))  # says where it is, and can be moved: that is all that is asked
 
         def place(name: str) -> Device:
-            there = map_location(storage, name)
-            return CPU if there is storage else device_of(name) if there is None else on_device("load", there)
+            try:
+                there = map_location(storage, name)
+            except NbgradError:
+                raise
+            except Exception as error:
+                raise ArgumentError(
+                    f"load: map_location, called for {name!r}, raised {type(error).__name__}: {error}. Hint: return a device."
+                ) from error
+            if there is None:
+                return device_of(name)
+            return on_device("load", there.device if isinstance(there, UntypedStorage) else there)
 
         return place
     there = on_device("load", map_location)
