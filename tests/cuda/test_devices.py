@@ -595,3 +595,25 @@ def test_distributions():
     for here, there in zip(found[:3], found[3:]):
         for a, b in zip(here, there):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+@on_gpus
+def test_gradients_of_tensors_on_a_gpu_are_checked_there():
+    """Elements are varied where they are, as they are seen; a wrong formula is found, and nothing is left changed."""
+    x = nbgrad.arange(1.0, 7.0, dtype=nbgrad.float64, device="cuda").reshape(2, 3).t().requires_grad_()
+    z = nbgrad.tensor([1 + 2j, 3 - 1j], dtype=nbgrad.complex128, device="cuda").conj().requires_grad_()
+    assert nbgrad.gradcheck(lambda x, z: (x * x, z * z), (x, z), check_forward_ad=True)
+    assert nbgrad.gradgradcheck(lambda x: x * x, (x,), fast_mode=True)
+
+    class Wrong(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    assert not nbgrad.gradcheck(Wrong.apply, (x,), raise_exception=False)
+    assert x.flatten().tolist() == [1.0, 4.0, 2.0, 5.0, 3.0, 6.0] and z.tolist() == [1 - 2j, 3 + 1j] and x._version == 0
