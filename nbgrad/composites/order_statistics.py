@@ -175,7 +175,8 @@ def require_quantiles(name: str, input, q, interpolation: str) -> None:
     """Refuse what has no quantiles.
 
     Raises:
-        RangeError: an unknown interpolation, no elements, q outside of [0, 1] (on a GPU when it is waited for). DTypeError, ShapeError: see the messages.
+        RangeError: an unknown interpolation, no elements, q outside of [0, 1] (on a GPU when it is waited for).
+        DTypeError, ShapeError: see the messages.
     """
     if interpolation not in INTERPOLATIONS:
         raise RangeError(f"{name}: interpolation is {interpolation!r}, expected one of {', '.join(INTERPOLATIONS)}.")
@@ -224,7 +225,10 @@ def quantiles(name: str, ignore_nan: bool) -> Callable:
 
 def sorted_values(rows):
     """Sorted along the last dimension; where nothing is recorded, without the indices, which take longer."""
-    if special or rows.layout.special or rows.layout.memory is not None or is_short(rows.layout, rows.ndim - 1) or mode.enabled and requires_grad(rows):
+    layout = rows.layout
+    if special or layout.special or layout.memory is not None or is_short(layout, rows.ndim - 1):
+        return rows.sort(-1).values
+    if mode.enabled and requires_grad(rows):
         return rows.sort(-1).values
     return tensor_of(np.sort(values_of(rows), axis=-1), rows, rows.layout.dtype)
 
