@@ -112,6 +112,8 @@ def __getattr__(name: str):
         return _import_module(f"{__name__}.{_lazy[name]}")
     if name in _late:
         return getattr(_import_module(f"{__name__}.{_late[name]}"), name)
+    if name.startswith("_foreach_"):
+        return getattr(_import_module(f"{__name__}.methods.foreach"), name)
     try:
         return _functions[name]
     except KeyError:

@@ -297,6 +297,8 @@ TABLES = {
     ("kernels.templates.select", "SEARCHES"): "texts of searches in sorted lines",
     ("kernels.templates.softmax", "(SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD)"): "names of kernels",
     ("lowering.sort", "SUITS"): "for which lines a search is a kernel",
+    ("methods.foreach", "FORMS"): "torch's choice of functions of lists, and what they take besides",
+    ("methods.foreach", "OUT_OF_PLACE_ONLY"): "torch's choice",
     ("methods.inplace_functions", "ALSO_FUNCTIONS"): "torch's choice; most are in-place forms of no operation, or of variants",
     ("methods.numpy_protocol", "ADAPTED"): "NumPy's functions whose arguments mean something else",
     ("methods.numpy_protocol", "FUNCTIONS"): "NumPy's functions, with NumPy's names of their arguments",

@@ -21,7 +21,7 @@ from ..base.grad_mode import mode, special
 from ..graph.edges import Edge, edge_of, number_node, requires_grad
 from ..graph.node import Node, Rule, blank_node, name_of
 from ..graph.saved import active_hooks, count_write
-from ..modes.inference import is_inference, refuse_saving
+from ..modes.inference import saveable
 from ..tensors.tensor import ASK, FUNCTION, Tensor, native
 from ..views import check_inplace, is_view, rebase
 from .function_context import BackwardCFunction, FunctionPlan, SavedArgument, result_edge
@@ -159,8 +159,7 @@ def save(ctx: BackwardCFunction, args: tuple, results: tuple) -> tuple[SavedArgu
                 f"save_for_backward: expected tensors or None, got {type(x).__name__}. "
                 "Hint: store other values as attributes of ctx."
             )
-        if x is not None and is_inference(x):
-            refuse_saving(ctx._rule_.name)
+        x = None if x is None else saveable(ctx._rule_.name, x)
         output = None if x is None else output_of(ctx, args, results, x)
         saved.append(SavedArgument(x if output is None else native.alias(x), output))
     hooks = active_hooks() if special else None

@@ -5,7 +5,7 @@ NOTE [Inference tensors]: a tensor is one if its layout is marked ``INFERENCE``;
   2. a view of an ordinary tensor is an ordinary view that in-place operations cannot follow (``INFERENCE`` in views.py);
   3. outside, operations take a marked tensor as a plain one of the same memory, and their results are ordinary;
   4. outside, a write to it is refused (``Storage.require_writable``, which every write asks where ``writable`` is not True), and so
-     is saving it for backward.
+     is saving it for backward; what a transform (``func.grad`` and the like) records saves a copy, see ``saveable``.
 Neither costs an ordinary call anything: marked layouts have no plans among the ordinary ones, and the mode is in ``special``.
 """
 
@@ -25,7 +25,7 @@ from ..tensors.tensor import ASK, INFERENCE, Tensor, native, put_layout
 from .interpreters import Call, register
 from .traced import TRACED
 
-__all__ = ["is_inference", "refuse_saving", "mark_inference", "newly_made", "INFERENCE", "install_inference"]
+__all__ = ["is_inference", "refuse_saving", "saveable", "mark_inference", "newly_made", "INFERENCE", "install_inference"]
 
 
 def is_inference(input: Tensor) -> bool:
@@ -64,6 +64,31 @@ def refuse_saving(op: str) -> None:
         f"{op}: an inference tensor cannot be saved for backward. Hint: clone it outside of inference mode, or make it "
         "under no_grad() instead."
     )
+
+
+def saveable(op: str, x: Tensor) -> Tensor:
+    """What a node saves of a tensor: itself; of an inference tensor a copy, in a transform.
+
+    A transform may be given any tensor, and takes derivatives whether its caller meant to or not.
+
+    Raises:
+        GradError: an inference tensor, outside of transforms.
+    """
+    if not is_inference(x):
+        return x
+    if not mode.transforms:
+        refuse_saving(op)
+    return copied(x)
+
+
+def copied(x: Tensor) -> Tensor:
+    """An ordinary tensor with the values of an inference tensor, on memory of its own."""
+    enabled, mode.enabled = mode.enabled, False
+    try:
+        copy: Tensor = CALLS["clone"](plain(x, False))
+        return copy
+    finally:
+        mode.enabled = enabled
 
 
 def require_ordinary(op: str, x: Tensor) -> None:
@@ -124,6 +149,8 @@ class Inference:
         # A call of inference tensors alone is not recorded outside either, though one of them may require grad.
         recorded = not (mode.inference or all(isinstance(x, Tensor) and is_inference(x) for x in call.operands))
         stand_ins = StandIns(recorded)
+        if recorded and mode.transforms and mode.enabled and any(map(requires_grad, nested_tensors(call.operands))):
+            call = with_copies(call)
         changed = call.with_operands(replaced(call.operands, stand_ins), replaced(call.attributes, stand_ins))
         changed.out = replaced(call.out, stand_ins)
         if mode.inference:
@@ -137,6 +164,17 @@ class Inference:
 
 
 INTERPRETER = Inference()
+
+
+def with_copies(call: Call) -> Call:
+    """A call that is recorded with copies in the place of inference tensors, but for what it writes to."""
+    written = call.operands[:1] if call.form == "_" else ()
+
+    def change(x: Tensor) -> Tensor:
+        return copied(x) if is_inference(x) else x
+
+    operands = (*written, *replaced(call.operands[len(written) :], change))
+    return call.with_operands(operands, replaced(call.attributes, change))
 
 
 def nested_tensors(value: Any):

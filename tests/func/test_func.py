@@ -348,6 +348,36 @@ def test_transforms_work_in_inference_mode():
         near(got, want)
 
 
+def test_transforms_record_with_copies_of_inference_tensors():
+    """What a function captures or makes in inference mode is saved as it was then; later writes do not reach its derivatives."""
+    with nbgrad.inference_mode():
+        y = wave(3) * 2
+    before, x = y.clone(), wave(3)
+
+    class Scaled(nbgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, u, factor):
+            ctx.save_for_backward(factor)
+            return u * factor
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0], None
+
+    near(grad(lambda u: Scaled.apply(u * u, y).sum())(x), 2 * x * before)
+    for f in (lambda u: (u * u * y).sum(), lambda u: (u * u)[None].matmul(y).sum()):
+        near(grad(f)(x), 2 * x * before)
+        near(hessian(f)(x), nbgrad.diag(2 * before))
+    near(vmap(grad(lambda u, v: u.square() * v), (0, 0))(x, y), 2 * x * before)
+    _, pull = vjp(lambda u: u * y, x)
+    with nbgrad.inference_mode():
+        near(grad(lambda u: grad(lambda v: (v**3 * y).sum())(u).sum())(x), 6 * x * before)
+        y.zero_()
+    near(pull(nbgrad.ones(3, dtype=nbgrad.float64))[0], before)
+    with pytest.raises(RuntimeError, match="inference"):
+        grad(lambda u: y.mul_(u).sum())(x)
+
+
 def test_arguments_are_left_alone():
     """A transform sets neither requires_grad nor grad of what it is given."""
     x = wave(3)

@@ -14,6 +14,7 @@ from llvmlite import ir
 from llvmlite.ir._utils import NameScope
 
 from ..prims import llvm_prims, numpy_prims
+from ..texts import ready
 from . import kinds
 from .arithmetic import Builder, Value
 from .expressions import Scope, Widened
@@ -97,7 +98,7 @@ class Function(Statements):
 
     def inlined(self, function: types.FunctionType, operands: list[Any]) -> Any:
         """See ``Expressions``: what is ``part_of_loop`` is reordered as its caller is."""
-        if function.__code__.co_freevars:
+        if ready(function).__code__.co_freevars:
             raise Refused(f"the closure {function.__name__}")
         tree, builder = tree_of(function.__code__), self.b
         before, builder.fast = builder.fast, builder.fast if getattr(function, "part_of_loop", False) else ()
@@ -173,7 +174,7 @@ def kernel_text(
     Raises:
         Refused: it contains what this compiler does not know.
     """
-    if function.__code__.co_freevars:
+    if ready(function).__code__.co_freevars:
         raise Refused("a closure")
     fast = (*REORDERED, *("contract",) * fused) if reassociate else ()
     for _ in range(MOST_ATTEMPTS):

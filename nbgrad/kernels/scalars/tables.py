@@ -7,7 +7,6 @@ integers and cut here, so that a head, a middle and a tail are what their names 
 
 from __future__ import annotations
 
-import linecache
 import math
 from fractions import Fraction
 from typing import Any, Callable
@@ -15,6 +14,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ..prims import fma, where
+from ..texts import late_text
 from .bessel_tables import BESSEL_COEFFICIENTS
 from .special_tables import SPECIAL_COEFFICIENTS
 
@@ -261,12 +261,8 @@ def polynomial(name: str, coefficients: list[float], dtype: str) -> Callable:
         body = f"    z = t * t\n    return fma(t, {odd}, {even})\n"
     else:
         body = f"    return {horner('t', coefficients)}\n"
-    text = f"def {name}(t):\n{body}"
-    filename = f"<nbgrad {name} {dtype}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-    scope: dict[str, Any] = {"fma": fma}
-    exec(compile(text, filename, "exec"), scope)
-    return scope[name]
+    made: Callable = late_text(f"def {name}(t):\n{body}", f"{name} {dtype}", {"fma": fma}, name)[0]
+    return made
 
 
 def log_tail_direct(f):
