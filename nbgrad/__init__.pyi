@@ -57,11 +57,11 @@ from .base.dtypes import (
     uint8 as uint8,
 )
 from .base.errors import (
-    ArgumentError as ArgumentError, CacheError as CacheError, DTypeError as DTypeError, DatasetError as DatasetError,
-    DeviceError as DeviceError, DimError as DimError, DivisionError as DivisionError, FileError as FileError,
-    GradError as GradError, GraphError as GraphError, InplaceError as InplaceError, KernelError as KernelError,
-    LeafError as LeafError, LinAlgError as LinAlgError, NamingError as NamingError, NbgradError as NbgradError,
-    NotSupportedError as NotSupportedError, NumberError as NumberError, OperatorError as OperatorError,
+    ArgumentError as ArgumentError, ArrayError as ArrayError, CacheError as CacheError, DTypeError as DTypeError,
+    DatasetError as DatasetError, DeviceError as DeviceError, DimError as DimError, DivisionError as DivisionError,
+    FileError as FileError, GradError as GradError, GraphError as GraphError, InplaceError as InplaceError,
+    KernelError as KernelError, LeafError as LeafError, LinAlgError as LinAlgError, NamingError as NamingError,
+    NbgradError as NbgradError, NotSupportedError as NotSupportedError, NumberError as NumberError, OperatorError as OperatorError,
     OutOfMemoryError as OutOfMemoryError, RangeError as RangeError, RootError as RootError, ShapeError as ShapeError,
     SubscriptError as SubscriptError, UsageError as UsageError, VersionError as VersionError, require_callable as require_callable,
 )

@@ -494,7 +494,8 @@ ASK_FOR_THE_DEVICE = {
     "jit.devices": "what graphs ask",
     "optim.adam optim.optimizer": "what counts steps; what a graph of a GPU would freeze",
     "lowering.index_walks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
-    "composites.index_writes composites.positions composites.counts composites.order_statistics composites.subscript forward.programs": (
+    "composites.index_writes composites.positions composites.counts composites.order_statistics composites.subscript "
+    "forward.programs": (
         "what is prepared of calls: kernels of the CPU alone"
     ),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "

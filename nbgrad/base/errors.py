@@ -18,6 +18,7 @@ __all__ = [
     "DTypeError",
     "DeviceError",
     "ArgumentError",
+    "ArrayError",
     "OperatorError",
     "SubscriptError",
     "DimError",
@@ -56,6 +57,10 @@ class DTypeError(NbgradError, NotImplementedError):
 
 class DeviceError(NbgradError):
     """Operands on different devices, or a device that is not there."""
+
+
+class ArrayError(DeviceError, TypeError):
+    """A tensor on a GPU, where an array in the CPU's memory is asked for."""
 
 
 class ArgumentError(NbgradError, TypeError):

@@ -48,16 +48,12 @@ __all__ = [
 WORD = 1 << 64
 
 
-def refuse_in_capture(what: str = "random") -> None:
-    """Refuse what no replay of a graph would do to a generator again, where a GPU's work is captured by this thread.
-
-    Args:
-        what: one of the ``REASONS`` of cuda_graphs.py.
-    """
+def refuse_in_capture() -> None:
+    """Refuse what no replay of a graph would do to a generator again, where a GPU's work is captured by this thread."""
     if captures:
         from ..tensors.cuda_graphs import guard
 
-        guard(what)
+        guard("random")
 
 
 class Generator:
@@ -147,39 +143,53 @@ class Generator:
         """Another generator in the same state."""
         return Generator(self._device).set_state(self.get_state())
 
-    def next_call(self) -> tuple[Any, int]:
-        """Seed and number of the next call, as the int64 words of a kernel.
-
-        In a CUDA graph: two words on the GPU, which each replay writes, and how much is added to the second: NOTE [Captured draws].
-        """
+    def next_call(self) -> tuple[int, ...]:
+        """The words of the next call: see ``reserve``."""
         if traces:
             refuse_in_graph("random numbers are drawn", "draw them outside, and give them to the function")
-        captured = self._captured() if captures else None
-        if captured is not None:
-            return captured.words(words_on), captured.next()
+        if self._device is not CPU:
+            return self.reserve(1)
         with self._lock:
             seed, call = self._seed, self._calls
             self._calls = (call + 1) % WORD
         return signed(seed), signed(call)
 
-    def reserve(self, count: int) -> tuple[int, int]:
-        """Seed and number of the next call, of ``count`` calls that nobody else draws; of none, what a call would be."""
-        if self._device is not CPU:
-            refuse_in_capture()
-        return self.take(count)
+    def reserve(self, count: int) -> tuple[int, ...]:
+        """The words by which a kernel draws the first of ``count`` calls that nobody else draws; of none, the next call.
+
+        Returns:
+            int64s: the seed, and the number of the call. Of a GPU a third one, 0; while a CUDA graph is captured: 0, how many calls
+            the capture has drawn before, and the address of two words that each replay writes: NOTE [Captured draws].
+        """
+        if self._device is CPU:
+            seed, call = self.take(count)
+            return signed(seed), signed(call)
+        captured = self._captured()
+        if captured is not None:
+            return 0, captured.take(count), captured.address(words_on)
+        seed, call = self.take(count)
+        return signed(seed), signed(call), 0
 
     def take(self, count: int) -> tuple[int, int]:
-        """``reserve`` for a replay of a graph, which may happen while another thread captures one."""
+        """Seed and number of the first of ``count`` calls, also for a replay of a graph while another one is captured."""
         with self._lock:
             seed, call = self._seed, self._calls
             self._calls = (call + count) % WORD
         return seed, call
 
     def give_back(self, call: int, count: int) -> None:
-        """Nothing was drawn in the ``count`` calls from ``call`` on: later ones have these numbers, if nobody drew meanwhile."""
+        """Nothing was drawn in calls that ``reserve`` has given: later ones have these numbers, if nobody drew meanwhile.
+
+        Args:
+            call: the number of the first; ``count``: how many.
+        """
+        captured = self._captured()
+        if captured is not None:
+            captured.give_back(call, count)
+            return
         with self._lock:
             if self._calls == (call + count) % WORD:
-                self._calls = call
+                self._calls = call % WORD
 
     def begin_again(self) -> None:
         """No call was made."""

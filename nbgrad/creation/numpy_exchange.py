@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.dtypes import DType, dtype_of
-from ..base.errors import ArgumentError, DeviceError, GradError, NumberError, RangeError, ShapeError
+from ..base.errors import ArgumentError, ArrayError, GradError, NumberError, RangeError, ShapeError
 from ..base.grad_mode import capture_of_thread, mode, special, traces
 from ..dispatch.operands import no_derivative_by
 from ..graph.edges import requires_grad
@@ -47,7 +47,7 @@ def numpy(x: Tensor, *, force: bool = False) -> np.ndarray:
     if force:
         return values_of(x)
     if x.layout.memory is not None:
-        raise DeviceError(f"numpy: the tensor is on {x.layout.device}, and an array is in the CPU's memory. Hint: x.cpu().numpy().")
+        raise ArrayError(f"numpy: the tensor is on {x.layout.device}, and an array is in the CPU's memory. Hint: x.cpu().numpy().")
     if x._needs_grad_ and mode.enabled and requires_grad(x):
         raise GradError("numpy: the tensor requires grad, and an array has no history. Hint: x.detach().numpy().")
     if x.layout.conj or x.layout.neg:

@@ -29,6 +29,7 @@ __all__ = [
     "fused_updates",
     "in_tables",
     "is_exchanged",
+    "is_held",
     "step_at_end",
     "steps_ahead",
     "together_plan",
@@ -52,7 +53,12 @@ def formula_of(rule: Callable, outputs: int, inputs: int, scalars: tuple[str, ..
 
 
 def fused_update(
-    rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Tensor] = (), scalars: dict[str, float] | None = None
+    rule: Callable,
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor] = (),
+    scalars: dict[str, float] | None = None,
+    singles: tuple[str, ...] = (),
+    compute: DType | None = None,
 ) -> None:
     """Write ``rule(scalar, *outputs, *inputs, **scalars)`` over ``outputs``, in one pass over memory.
 
@@ -61,6 +67,7 @@ def fused_update(
         outputs: tensors of one shape and dtype; read, then overwritten; their versions move.
         inputs: tensors of that shape.
         scalars: numbers that may change from call to call.
+        singles, compute: as of ``fused_updates``.
 
     Raises:
         ShapeError, DTypeError: the tensors do not go together. InplaceError: an output cannot be written.
@@ -74,9 +81,17 @@ def fused_update(
     scalars = scalars or {}
     captured = capture_of_thread() if traces else None
     if captured is not None:
-        captured.update(rule, outputs, inputs, scalars, lambda: run_update(rule, outputs, inputs, values_in(scalars)))
+        captured.update(
+            rule,
+            outputs,
+            inputs,
+            scalars,
+            lambda: run_update(rule, outputs, inputs, values_in(scalars), singles, compute),
+            singles,
+            compute,
+        )
     else:
-        run_update(rule, outputs, inputs, scalars)
+        run_update(rule, outputs, inputs, scalars, singles, compute)
 
 
 def in_tables(x: Tensor) -> bool:
@@ -107,12 +122,12 @@ def fused_updates(
     captured = bool(traces) and capture_of_thread() is not None
     there = list[Row]()
     for outs, ins in rows:
-        if captured:
-            fused_update(rule, outs, ins, scalars)
-        elif outs[0].layout.memory is None:
-            run_update(rule, outs, ins, scalars)
-        else:
+        if outs[0].layout.memory is not None:
             there.append((outs, ins))
+        elif captured:
+            fused_update(rule, outs, ins, scalars)
+        else:
+            run_update(rule, outs, ins, scalars)
     if there:
         update_there(rule, there, scalars, together, singles, compute)
 
@@ -120,15 +135,21 @@ def fused_updates(
 def update_there(
     rule: Callable, rows: list[Row], scalars: dict[str, Any], together: bool | None, singles: tuple[str, ...], compute: DType | None
 ) -> None:
-    """``fused_updates`` of rows on GPUs."""
-    held = {name: x for name, x in scalars.items() if isinstance(x, Tensor) and x.layout.memory is not None}
-    numbers, names = {name: x for name, x in scalars.items() if name not in held}, (*singles, *held)
-    rows = [(outs, (*ins, *held.values())) for outs, ins in rows] if held else rows
-    if together is not False:
-        run_together(rule, rows, numbers, names, compute)
+    """``fused_updates`` of rows on GPUs; a captured program joins them itself (jit/update_tables.py)."""
+    held = {name: x for name, x in scalars.items() if is_held(x)}
+    if held:
+        scalars, singles = {name: x for name, x in scalars.items() if name not in held}, (*singles, *held)
+        rows = [(outs, (*ins, *held.values())) for outs, ins in rows]
+    if together is not False and not (traces and capture_of_thread() is not None):
+        run_together(rule, rows, scalars, singles, compute)
         return
     for outs, ins in rows:
-        run_update(rule, outs, ins, numbers, names, compute)
+        fused_update(rule, outs, ins, scalars, singles, compute)
+
+
+def is_held(x: Any) -> bool:
+    """Whether a number of an update is kept on a GPU."""
+    return isinstance(x, Tensor) and x.layout.memory is not None
 
 
 def run_together(
@@ -189,10 +210,13 @@ def changing(numbers: Callable[[], dict[str, float]], options: dict[str, Any] | 
 
     NOTE [Numbers of updates]: a captured program computes them again in every run, before it begins, from what the ``options`` hold
     then. Where the function has set one of these itself, that one is of the program: a constant of it, or a number that it follows,
-    and so is what is computed of it. The others are what the program depends on in that case.
+    and so is what is computed of it. The others are what the program depends on in that case, and where one is a tensor on a GPU,
+    whose value a program reads as it reads others.
     """
     captured = capture_of_thread() if traces else None
-    return numbers() if captured is None or is_exchanged(options) else captured.changing(numbers)
+    if captured is None or is_exchanged(options) or (options is not None and any(map(is_held, options.values()))):
+        return numbers()
+    return captured.changing(numbers)
 
 
 def is_exchanged(options: dict[str, Any] | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
 
 from ..base.calls import CALLS
-from ..base.dtypes import dtype_of
+from ..base.dtypes import DType, dtype_of
 from ..base.errors import GraphError
 from ..base.grad_mode import mode
 from ..dispatch.launches import overwrite
@@ -112,7 +112,14 @@ def admit_write(trace: Trace, x: Tensor, name: str, operands: tuple) -> None:
 
 
 def write_update(
-    trace: Trace, rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Tensor], numbers: dict, run: Callable
+    trace: Trace,
+    rule: Callable,
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    numbers: dict,
+    run: Callable,
+    singles: tuple[str, ...],
+    compute: DType | None,
 ) -> None:
     """Write an update down: see ``fused_update`` of dispatch/updates.py.
 
@@ -123,8 +130,11 @@ def write_update(
     for x in outputs:
         admit_write(trace, x, "fused_update", ())
     layouts = [x.layout.plain() for x in outputs]
-    values = trace.effects.values_of(numbers, dtype_of(layouts[0].dtype.compute)) if trace.effects else tuple(numbers.values())
-    attributes = {"rule": name_of_rule(rule), "outputs": len(outputs), "names": tuple(numbers), "numbers": values}
+    number = dtype_of((compute or layouts[0].dtype).compute)
+    values = trace.effects.values_of(numbers, number) if trace.effects else tuple(numbers.values())
+    attributes: dict[str, Any] = {"rule": name_of_rule(rule), "outputs": len(outputs), "names": tuple(numbers), "numbers": values}
+    attributes |= {"singles": singles} if singles else {}
+    attributes |= {"compute": compute.name} if compute is not None else {}
     node = Node(UPDATE, trace.value(tensors), attributes, layouts, line=user_line(), flags=[False] * len(outputs))
     marked = [unmark(x) for x in tensors if x.layout.special is TRACED]
     trace.depth += 1

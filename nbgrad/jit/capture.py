@@ -28,6 +28,7 @@ from ..base.errors import GraphError
 from ..base.grad_mode import mode, traces
 from ..creation.numpy_exchange import from_numpy
 from ..dispatch.launches import need
+from ..dispatch.updates import is_held
 from ..graph.edges import Edge, Node as GraphNode
 from ..graph.node import saved_values
 from ..modes.interpreters import Call, register
@@ -222,9 +223,9 @@ class Trace(Noticing):
 
     # ---- calls -----------------------------------------------------------------------------------------------------
 
-    def update(self, rule: Callable, outputs: Sequence[Tensor], inputs: Sequence[Tensor], numbers: dict, run: Callable) -> None:
-        """Write an update down: see calls.py."""
-        write_update(self, rule, outputs, inputs, numbers, run)
+    def update(self, *update: Any) -> None:
+        """Write an update down: see ``write_update`` of calls.py."""
+        write_update(self, *update)
 
     def run_unmarked(self, call: Call, below: Callable[[Call], Any], late: bool = False) -> Any:
         """The call on its tensors, and those that they are views of, without their marks.
@@ -259,8 +260,18 @@ class Trace(Noticing):
         return node
 
     def changing(self, again: Callable[[], dict[str, float]]) -> dict[str, float]:
-        """Numbers that every call of the program computes anew."""
-        return Numbers(again) if self.effects is not None else again()
+        """Numbers that every call of the program computes anew.
+
+        Raises:
+            GraphError: one is kept on a GPU.
+        """
+        made = Numbers(again) if self.effects is not None else again()
+        if any(map(is_held, made.values())):
+            self.refuse(
+                "step: a number of it follows from how many there were, and from an option that is a tensor on a GPU",
+                "capturable=True, or a number",
+            )
+        return made
 
     def is_exchanged(self, options: dict[str, Any], name: str = "") -> bool:
         """Whether the function has set one of the options of an optimizer, or that of a name: NOTE [Numbers of updates]."""

@@ -1,9 +1,10 @@
 """Random numbers in graphs: which calls of its generators a captured program takes, and what is drawn in them.
 
 NOTE [Draws]: the numbers of a call depend on the generator's seed and the number of the call alone (creation/generators.py). In a
-graph a node ``reserve`` takes a call from a generator, whenever the graph runs; its results are these two words, of which ``draw``
-computes the numbers. So a graph gives the numbers that the program would, and leaves generators as the program would. A node
-``reserve`` is never dropped, merged or moved behind another one of its generator; ``draw`` is as pure as a product.
+graph a node ``reserve`` takes a call from a generator, whenever the graph runs; its results are these words, of which ``draw``
+computes the numbers (a GPU's are three: ``Generator.reserve``). So a graph gives the numbers that the program would, and leaves
+generators as the program would. A node ``reserve`` is never dropped, merged or moved behind another one of its generator; ``draw``
+is as pure as a product.
 
 While a program is captured, generators do not move: the capture counts, so that what the program does is done by the graph alone.
 States that were read in between (a checkpoint, ``fork_rng``) are places in that count, and calls that the program takes again are
@@ -21,31 +22,37 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import DTYPES, int64, uint8
 from ..base.errors import GraphError
-from ..creation.generators import WORD, Generator, generator_of, refuse_in_capture, signed
+from ..creation.generators import WORD, Generator, generator_of, signed
 from ..graph.edges import next_seq
 from ..lowering.random import random_plan
 from ..modes.traced import capture_of_thread
 from ..native.plans import Plan
-from ..tensors.choices import captures
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import CPU, device as device_of, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
-from .devices import generator_attributes, is_gpu
+from .devices import generator_attributes
 from .ir import Block, Control, Node, Value
 from .steps import Words
 
 if TYPE_CHECKING:
     from .capture import Trace
 
-__all__ = ["DRAW", "RESERVE", "Drawn", "Draws", "Supply", "plan_of_draw", "steps_of_reserve", "words_of"]
+__all__ = ["DRAW", "RESERVE", "Drawn", "Draws", "Supply", "plan_of_draw", "shifted", "steps_of_reserve", "words_of"]
 
+WordTensors = tuple[Tensor, ...]  # seed, number of the call, and of a GPU a third word
 WORD_LAYOUT = layout_of(int64, (), None, CPU)
 BY_NAME = {dtype.name: dtype for dtype in DTYPES}
 
 
-def word_tensor(word: int) -> Tensor:
-    """A word of a generator as a tensor."""
-    return new_tensor(wrap_array(np.array([signed(word % WORD)])), WORD_LAYOUT)
+def word_tensors(words: tuple[int, ...]) -> WordTensors:
+    """Words of a generator as tensors."""
+    return tuple([new_tensor(wrap_array(np.array([word])), WORD_LAYOUT) for word in words])
+
+
+def shifted(words: tuple[int, ...], calls: int) -> tuple[int, ...]:
+    """The words of so many calls later."""
+    seed, call, *rest = words
+    return (seed, signed((call + calls) % WORD), *rest)
 
 
 def word_of(x: Tensor) -> int:
@@ -77,8 +84,8 @@ def generator_for(generator: Generator | None, device: str) -> Generator:
 
 def reserved(
     node: Node, values: dict, generator: Generator | None = None, ahead: int | None = None, count: int = 1, device: str = "cpu"
-) -> tuple[Tensor, Tensor]:
-    """Seed and number of the next call of a generator.
+) -> WordTensors:
+    """The words of the next call of a generator.
 
     Args:
         ahead: do not take it, and give that of a later one.
@@ -87,10 +94,9 @@ def reserved(
     """
     trace, source = capture_of_thread(), generator_for(generator, device)
     if trace is not None:
-        words: tuple[Tensor, Tensor] = trace.draws.words(source, count)
+        words: WordTensors = trace.draws.words(source, count)
         return words
-    seed, call = source.reserve(count if ahead is None else 0)
-    return word_tensor(seed), word_tensor(call + (ahead or 0))
+    return word_tensors(shifted(source.reserve(count if ahead is None else 0), ahead or 0))
 
 
 def launched(plan: Plan, operands: tuple) -> Tensor:
@@ -99,14 +105,14 @@ def launched(plan: Plan, operands: tuple) -> Tensor:
     return made
 
 
-def drawn(node: Any, values: Any, seed: Tensor, call: Tensor, **attributes: Any) -> tuple[Tensor]:
+def drawn(node: Any, values: Any, *words: Tensor, **attributes: Any) -> tuple[Tensor]:
     """The numbers of a call."""
     trace = capture_of_thread()
-    operands = word_of(seed), word_of(call), attributes["a"], attributes["b"]
+    operands = *map(word_of, words), attributes["a"], attributes["b"]
     launch = trace.pending.fresh if trace is not None and trace.late else launched
     made = launch(plan_for(**attributes), operands)
     if trace is not None:
-        trace.add(DRAW, (trace.value(seed), trace.value(call)), attributes, (made,))
+        trace.add(DRAW, tuple(map(trace.value, words)), attributes, (made,))
         trace.follow((made,), next_seq())
     return (made,)
 
@@ -139,17 +145,10 @@ class Reserved:
         self.last = local()
 
     def __call__(self) -> tuple[int, ...]:
-        """Seed and number of each call, in the order of the nodes.
-
-        Raises:
-            GraphError: they are a GPU's, whose work this thread captures: each replay would draw the same.
-        """
-        if captures and is_gpu(self.generator.device):
-            refuse_in_capture("draws")
-        seed, first = self.generator.reserve(self.count)
-        self.last.call = first
-        seed = signed(seed)
-        return tuple([word for place in self.places for word in (seed, signed((first + place) % WORD))])
+        """The words of each call, in the order of the nodes."""
+        words = self.generator.reserve(self.count)
+        self.last.call = words[1]
+        return tuple([word for place in self.places for word in shifted(words, place)])
 
     def give_back(self) -> None:
         """The run of this thread has stopped, and nothing was drawn."""
@@ -179,16 +178,16 @@ class Stream:
     """The calls that a captured program takes from a generator.
 
     Attributes:
-        seed, start: of the generator, when the program began.
+        start: the words of the generator's next call, when the program began.
         taken: for the place of a call where some are taken, their words, how many they are, and the node.
         place: how many calls lie behind the program; ``end``: how many were ever taken.
     """
 
-    __slots__ = ("seed", "start", "taken", "place", "end")
+    __slots__ = ("start", "taken", "place", "end")
 
     def __init__(self, generator: Generator):
-        self.seed, self.start = generator.reserve(0)
-        self.taken: dict[int, tuple[tuple[Tensor, Tensor], int, Node]] = {}
+        self.start = generator.reserve(0)
+        self.taken: dict[int, tuple[WordTensors, int, Node]] = {}
         self.place = self.end = 0
 
 
@@ -196,20 +195,21 @@ class Supply:
     """Calls that were taken outside of a block.
 
     Attributes:
-        seed, call: the words of the first.
+        first: the words of the first.
         place: how many the block has taken.
     """
 
-    __slots__ = ("seed", "call", "place")
+    __slots__ = ("first", "place")
 
-    def __init__(self, seed: Tensor, call: Tensor):
-        self.seed, self.call, self.place = seed, call, 0
+    def __init__(self, *words: Tensor):
+        self.first, self.place = words, 0
 
-    def words(self, count: int) -> tuple[Tensor, Tensor]:
+    def words(self, count: int) -> WordTensors:
         """Those of the next calls."""
-        call = CALLS["add"](self.call, self.place) if self.place else self.call
+        seed, call, *rest = self.first
+        call = CALLS["add"](call, self.place) if self.place else call
         self.place += count
-        return self.seed, call
+        return (seed, call, *rest)
 
 
 class Draws:
@@ -244,15 +244,14 @@ class Draws:
             found = self.streams[generator] = Stream(generator)
         return found
 
-    def words(self, generator: Generator, count: int = 1) -> tuple[Tensor, Tensor]:
-        """Seed and number of the first of the program's next calls.
+    def words(self, generator: Generator, count: int = 1) -> WordTensors:
+        """The words of the first of the program's next calls.
 
         Raises:
             GraphError: calls are taken back, and taken again in other portions.
         """
         if generator in self.made:
-            seed, call = generator.reserve(count)
-            return word_tensor(seed), word_tensor(call)
+            return word_tensors(generator.reserve(count))
         if generator in self.supply:
             return self.supply[generator].words(count)
         stream = self.stream(generator)
@@ -267,7 +266,7 @@ class Draws:
     def reserve(self, generator: Generator, stream: Stream, count: int) -> None:
         """Write down that calls are taken."""
         self.trace.depth += 1  # what is made here is no constant
-        words = word_tensor(stream.seed), word_tensor(stream.start + stream.end)
+        words = word_tensors(shifted(stream.start, stream.end))
         self.trace.depth -= 1
         default = generator_of(None, generator.device)
         attributes: dict[str, Any] = (

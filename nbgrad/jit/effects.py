@@ -21,7 +21,7 @@ from ..tensors.layout import layout_of
 from ..tensors.storage import CPU
 from ..tensors.tensor import Tensor, meta_of
 from ..views import is_view
-from .devices import copied, on_gpu, put_back
+from .devices import copied, put_back
 from .ir import Value
 from .sources import GradientOf, Numbers, NumbersOf
 
@@ -268,10 +268,8 @@ class Effects:
         """Numbers as operands: those that change from call to call as values of the graph.
 
         Raises:
-            GraphError: an optimizer's are numbers of this call, which its options would keep; one is a tensor on a GPU.
+            GraphError: an optimizer's are numbers of this call, which its options would keep.
         """
-        if any(isinstance(x, Tensor) and on_gpu(x.layout) for x in numbers.values()):
-            self.trace.refuse("step: an option of the optimizer is a tensor on a GPU", "a number, or capture it in a CUDA graph")
         if not isinstance(numbers, Numbers):
             followed = [x.cast(dtype) if type(x) in FOLLOWED and x.is_followed() else plain_number(x) for x in numbers.values()]
             return tuple(map(self.trace.value, followed))

@@ -1,8 +1,8 @@
 """Loops whose steps draw: the calls of all trips are taken in front, and each trip gets its own as a slice.
 
-NOTE [Draws of loops]: a step is traced to see how many calls of which generators it takes, and then once more, with a slice of two
-words for each generator: its seed, and the number of the trip's first call. So the trips draw what the unrolled loop would draw,
-derivatives and recomputed trips draw the same numbers again, and generators are left as the unrolled loop leaves them.
+NOTE [Draws of loops]: a step is traced to see how many calls of which generators it takes, and then once more, with a slice for
+each generator: the words of the trip's first call. So the trips draw what the unrolled loop would draw, derivatives and recomputed
+trips draw the same numbers again, and generators are left as the unrolled loop leaves them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import int64
 from ..base.errors import GraphError
-from ..creation.generators import WORD, Generator, signed
+from ..creation.generators import Generator
 from ..modes.traced import capture_of_thread
 from ..tensors.batch_levels import state as batches
 from ..tensors.layout import layout_of
 from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, new_tensor
-from .draws import Drawn, Supply
+from .draws import Drawn, Supply, shifted
 from .traced_functions import Found, traced_function
 
 __all__ = ["traced_step"]
@@ -47,7 +47,7 @@ def traced_step(
     counts = known.get(place, ())
     for _ in range(3):
         try:
-            found = traced_function(fn, (*key, counts), supplied(run, counts), with_blanks(examples, len(counts)))
+            found = traced_function(fn, (*key, counts), supplied(run, counts), with_blanks(examples, counts))
             break
         except Drawn as error:
             counts = keep(known, place, tuple(error.counts.items()), MOST_KNOWN)
@@ -58,10 +58,14 @@ def traced_step(
     return found, [words_of_trips(generator, count, trips, reverse) for generator, count in counts]
 
 
-def with_blanks(examples: Callable[[], Sequence[Tensor]], count: int) -> Callable[[], list[Tensor]]:
+def with_blanks(examples: Callable[[], Sequence[Tensor]], counts: Counts) -> Callable[[], list[Tensor]]:
     """Examples, and words to trace a step with."""
-    words = layout_of(int64, (2,), None, CPU)
-    return lambda: [*examples(), *(new_tensor(wrap_array(np.zeros(2, np.int64)), words) for _ in range(count))]
+    return lambda: [*examples(), *(int64s(np.zeros_like(generator.reserve(0))) for generator, _ in counts)]
+
+
+def int64s(array: np.ndarray) -> Tensor:
+    """A tensor of integers."""
+    return new_tensor(wrap_array(array.reshape(-1)), layout_of(int64, array.shape, None, CPU))
 
 
 def supplied(run: Callable, counts: Counts) -> Callable:
@@ -90,10 +94,9 @@ def words_of_trips(generator: Generator, count: int, trips: int, reverse: bool) 
     order = range(trips - 1, -1, -1) if reverse else range(trips)
     trace: Any = capture_of_thread()
     if trace is None or not trips:
-        seed, first = generator.reserve(count * trips)
-        array = np.array([(signed(seed), signed((first + k * count) % WORD)) for k in order], np.int64)
-        return new_tensor(wrap_array(array.reshape(-1)), layout_of(int64, (trips, 2), None, CPU))
-    seeds, calls = trace.draws.words(generator, count * trips)
-    steps = new_tensor(wrap_array(np.array([k * count for k in order])), layout_of(int64, (trips,), None, CPU))
-    made: Tensor = CALLS["stack"]([CALLS["expand_shape"](seeds, (trips,)), CALLS["add"](calls, steps)], 1)
+        words = generator.reserve(count * trips)
+        return int64s(np.array([shifted(words, k * count) for k in order], np.int64).reshape(trips, len(words)))
+    seed, call, *rest = trace.draws.words(generator, count * trips)
+    calls = CALLS["add"](call, int64s(np.array([k * count for k in order])))
+    made: Tensor = CALLS["stack"]([calls if x is call else CALLS["expand_shape"](x, (trips,)) for x in (seed, call, *rest)], 1)
     return made

@@ -11,7 +11,7 @@ from .hosts import function_named
 from .ir import Value
 from .memory import reads_of
 from .steps import DeviceLaunch, Schedule, Step, number
-from .updates import UPDATE
+from .updates import UPDATE, kinds_of_update
 
 __all__ = ["join_updates"]
 
@@ -28,7 +28,8 @@ def join_updates(schedule: Schedule) -> None:
         ):
             (node,) = step.nodes
             attributes = node.attributes
-            key = attributes["rule"], attributes["outputs"], len(node.ins), attributes["names"], attributes["numbers"]
+            numbers = attributes["names"], attributes["numbers"]
+            key = attributes["rule"], attributes["outputs"], len(node.ins), numbers, kinds_of_update(node)
             groups.setdefault(key, []).append(at)
     steps: list[Step | None] = [*schedule.steps]
     for group in groups.values():
@@ -50,7 +51,8 @@ def join(members: list[Any], places: list[int], steps: list[Any], schedule: Sche
     attributes, count = nodes[0].attributes, len(nodes[0].ins)
     outputs, names = attributes["outputs"], attributes["names"]
     layouts = tuple([tuple([value.layout for value in node.ins]) for node in nodes])
-    launches, _ = together_plan(function_named(attributes["rule"]), outputs, count - outputs, (), names, None, layouts)
+    (singles, compute), rule = kinds_of_update(nodes[0]), function_named(attributes["rule"])
+    launches, _ = together_plan(rule, outputs, count - outputs, singles, names, compute, layouts)
     made = []
     for launch in launches:
         rows, plan = launch.rows, launch.plan

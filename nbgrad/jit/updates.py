@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from ..base.calls import CALLS
+from ..base.dtypes import DType, dtype_of
 from ..base.errors import GraphError
 from ..dispatch.updates import fused_update, update_plan
 from ..native.plans import Plan
@@ -12,7 +13,7 @@ from ..tensors.layout import Layout
 from .hosts import function_named
 from .ir import Control, Node, Value
 
-__all__ = ["UPDATE", "name_of_rule", "plan_of_update"]
+__all__ = ["UPDATE", "kinds_of_update", "name_of_rule", "plan_of_update"]
 
 
 def name_of_rule(rule: Callable) -> str:
@@ -31,11 +32,21 @@ def name_of_rule(rule: Callable) -> str:
     return name
 
 
-def updated(node: Node, values: dict[Value, Any], *tensors: Any, rule: str, outputs: int, names: tuple, numbers: tuple) -> tuple:
+def updated(
+    node: Node,
+    values: dict[Value, Any],
+    *tensors: Any,
+    rule: str,
+    outputs: int,
+    names: tuple,
+    numbers: tuple,
+    singles: tuple = (),
+    compute: str = "",
+) -> tuple:
     """The new tensors."""
     made = tuple([CALLS["clone"](x.detach()) for x in tensors[:outputs]])
     scalars = {name: float(x) for name, x in zip(names, numbers)}
-    fused_update(function_named(rule), made, [x.detach() for x in tensors[outputs:]], scalars)
+    fused_update(function_named(rule), made, [x.detach() for x in tensors[outputs:]], scalars, singles, dtype_or_none(compute))
     return made
 
 
@@ -44,8 +55,18 @@ def plan_of_update(node: Node, inplace: bool) -> Plan:
     layouts: list[Layout] = [value.layout for value in node.ins]
     attributes = node.attributes
     rule = function_named(attributes["rule"])
-    plan: Plan = update_plan(rule, attributes["outputs"], tuple(layouts), attributes["names"], inplace)
+    plan: Plan = update_plan(rule, attributes["outputs"], tuple(layouts), attributes["names"], inplace, *kinds_of_update(node))
     return plan
+
+
+def kinds_of_update(node: Node) -> tuple[tuple[str, ...], DType | None]:
+    """Names of the scalars that are the last operands, and the dtype of computation: see ``fused_updates``."""
+    return node.attributes.get("singles", ()), dtype_or_none(node.attributes.get("compute", ""))
+
+
+def dtype_or_none(name: str) -> DType | None:
+    """A dtype; None of no name."""
+    return dtype_of(name) if name else None
 
 
 UPDATE = Control("update", updated)

@@ -43,21 +43,19 @@ def kernel(distribution: str, dtype: str) -> int:
 
 
 @lru_cache(maxsize=1024)
-def random_plan(distribution: str, layout: Layout, captured: bool = False) -> GeneralPlan:
-    """The launch that fills a row-major layout; its operands are seed, call, and two parameters in the layout's dtype.
-
-    Args:
-        captured: in the place of the seed there are words on a GPU, as ``Generator.next_call`` gives them in a CUDA graph.
+def random_plan(distribution: str, layout: Layout) -> GeneralPlan:
+    """The launch that fills a row-major layout; its operands are the words of a call, as ``Generator.reserve`` gives them, and two
+    parameters in the layout's dtype.
     """
     from ..kernels.templates.philox import numbers_of_block, parameters_dtype  # not by an import
 
-    dtype = layout.dtype.name
-    blocks, number = -(-layout.numel // numbers_of_block(dtype)), NUMBER_CODES[parameters_dtype(dtype)]
-    codes = (NUMBER_CODES["int64"], NUMBER_CODES["int64"], number, number)
     if layout.memory is not None:
         from .cuda.random import random_on_gpu
 
-        return random_on_gpu(distribution, layout, codes, captured)
+        return random_on_gpu(distribution, layout)
+    dtype = layout.dtype.name
+    blocks, number = -(-layout.numel // numbers_of_block(dtype)), NUMBER_CODES[parameters_dtype(dtype)]
+    codes = (NUMBER_CODES["int64"], NUMBER_CODES["int64"], number, number)
     record = pack_record(
         kernel(distribution, dtype), blocks, GRAIN, 1, codes, PARALLEL if blocks >= PARALLEL_FROM else 0, (layout.numel,)
     )
@@ -92,7 +90,7 @@ def drawn(distribution: str, layout: Layout, generator: Generator | None, a, b) 
     if numbers is None:
         out = trace.draws.numbers(distribution, target, source, a, b)
     else:
-        out = native.fresh(random_plan(distribution, target, type(numbers[0]) is not int), *numbers, a, b)
+        out = native.fresh(random_plan(distribution, target), *numbers, a, b)
     if work is not dtype:
         out = CALLS["to_dtype"](out, dtype)
     return out if layout.contiguous else CALLS["clone_like"](out, layout)
@@ -118,13 +116,13 @@ def _quick_dropout(op, layouts, attributes):
     from .cuda.random import dropout_on_gpu
 
     product, keep, factor = OPS["kept_scaled"], 1 - p, 1 / (1 - p)
-    complete(dropout_on_gpu(x, False).record)  # the kernel is loaded now: the next call may be in a capture
+    complete(dropout_on_gpu(x).record)  # the kernel is loaded now: the next call may be in a capture
 
     def quick(x, *rest):
         if open_levels:
             return None
         numbers = generator_of(None, x.layout.device).next_call()
-        plan = dropout_on_gpu(x.layout, type(numbers[0]) is not int)
+        plan = dropout_on_gpu(x.layout)
         out, kept = native.fresh(plan, x, *numbers, keep, factor)
         if mode.enabled and (mask := gradient_mask(product, (x, kept, factor))):
             plan = find_plan(product, (x, kept, factor))

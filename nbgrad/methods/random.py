@@ -542,7 +542,7 @@ def fill(op: str, x: Tensor, distribution: str, generator, a, b) -> Tensor:
             return CALLS["copy_"](x, draw_floating(op, distribution, target.like(), generator, a, b))
         return CALLS["copy_"](x, draw(distribution, target, generator, a, b))
     numbers = generator_of(generator, layout.device).next_call()
-    native.into(random_plan(distribution, layout, type(numbers[0]) is not int), x, *numbers, a, b)
+    native.into(random_plan(distribution, layout), x, *numbers, a, b)
     return x
 
 

@@ -89,7 +89,7 @@ def eye_(tensor: Tensor) -> Tensor:
     if tensor.dim() != 2:
         raise ShapeError(f"eye_: expected two dimensions, got shape {tuple(tensor.shape)}.")
     with nbgrad.no_grad():
-        return tensor.copy_(nbgrad.eye(*tensor.shape))
+        return tensor.copy_(nbgrad.eye(*tensor.shape, device=tensor.device))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
@@ -160,7 +160,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
         return tensor
     with nbgrad.no_grad():
         rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
-        unit = nbgrad.randn(max(rows, columns), min(rows, columns), dtype=nbgrad.float64, device=tensor.device, generator=generator)
+        shape = max(rows, columns), min(rows, columns)
+        unit = nbgrad.randn(shape, dtype=nbgrad.float64, device=tensor.device, generator=generator)
         q, r = nbgrad.linalg.qr(unit)
         q = q * r.diagonal().sign()  # without the signs of r, q depends on conventions of QR
         return tensor.copy_((q.mT if rows < columns else q).reshape(tensor.shape) * gain)

@@ -9,10 +9,9 @@ from typing import Any
 from .. import Tensor, full, zeros
 from ..base.dtypes import DType, float32, float64
 from ..base.errors import DeviceError, RangeError
-from ..base.grad_mode import traces
-from ..dispatch.updates import Row, fused_updates
+from ..dispatch.updates import Row, changing, fused_updates
 from ..modes.numbers import function_of
-from ..modes.traced import refuse_in_graph
+from ..modes.traced import capture_of_thread
 from . import rules
 from .optimizer import options_in, refuse_both, together
 from .ruled import Ruled, at_least_0, below_1, taker
@@ -126,9 +125,6 @@ class Adam(Ruled):
 
     def _update_on_device(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """One step of ``params``, whose number and corrections the GPU computes."""
-        if traces:
-            refuse_in_graph(f"{self._name}.step counts on the GPU", "capturable=False, or capture it in a CUDA graph")
-        lr, (beta1, beta2) = group["lr"], group["betas"]
         counts, rows, kept = list[Row](), list[Row](), self.kept(group)
         take = taker(kept)
         for p in params:
@@ -139,9 +135,17 @@ class Adam(Ruled):
             known = self._corrections(p, state)
             counts.append(((state["step"], *known), ()))
             rows.append((outputs, (*inputs, *known)))
-        way, numbers = together(group), {"lr": lr, "beta1": beta1, "beta2": beta2}
-        fused_updates(rules.next_corrections, counts, numbers, way, compute=float64)
-        fused_updates(self.rule(group), rows, self._constants(group), way, ("step_size", "root"))
+        way = together(group)
+        fused_updates(rules.next_corrections, counts, changing(lambda: self._counting(group), group), way, compute=float64)
+        fused_updates(self.rule(group), rows, changing(lambda: self._constants(group), group), way, ("step_size", "root"))
+
+    def _be_captured(self) -> None:
+        """With what the GPU counts beside the state."""
+        super()._be_captured()
+        capture = capture_of_thread()
+        if capture is not None:
+            for p, kept in self._kept.items():
+                capture.hold([self._kept, p, kept], kept)
 
     def _corrections(self, p: Tensor, state: dict[str, Any]) -> tuple[Tensor, Tensor]:
         """Where the GPU keeps the corrections of a parameter's step, whose number becomes a tensor there."""
@@ -168,6 +172,11 @@ class Adam(Ruled):
         beta1, beta2 = group["betas"]
         step_size, root = rules.corrections(Numbers, step, lr=group["lr"], beta1=beta1, beta2=beta2)
         return {"step_size": step_size, "root": root, **self._constants(group)}
+
+    def _counting(self, group: dict[str, Any]) -> dict[str, Any]:
+        """The numbers by which a GPU counts."""
+        beta1, beta2 = group["betas"]
+        return {"lr": group["lr"], "beta1": beta1, "beta2": beta2}
 
     def _constants(self, group: dict[str, Any]) -> dict[str, Any]:
         """Those of them that are the same at each step."""

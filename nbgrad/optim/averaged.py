@@ -123,7 +123,7 @@ class Rprop(Ruled):
         super().__init__(params, options_in(locals()))
 
     def kept(self, group: dict[str, Any]) -> dict[str, float]:
-        return {"prev": 0.0, "step_size": float(group["lr"])}
+        return {"prev": 0.0, "step_size": group["lr"]}
 
     def rule(self, group: dict[str, Any]) -> rules.Rule:
         return rules.rprop

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from itertools import chain
-from typing import Any
+from typing import Any, NoReturn
 
 import nbgrad
 
@@ -23,6 +23,7 @@ from ..base.errors import (
     require_callable,
 )
 from ..base.grad_mode import traces
+from ..dispatch.updates import is_held
 from ..modes.traced import capture_of_thread
 from ..nn.utils import listed, zero_grads
 from ..tensors.choices import captures, current
@@ -162,14 +163,20 @@ class Optimizer(Hooked):
         for group in self.param_groups:
             stepped = [p for p in group["params"] if p.grad is not None and p.layout.memory is not None]
             if stepped and (frozen := self.freezes(group)):
-                raise GraphError(
-                    f"{self._name}.step: {frozen} would be the same in each replay of the CUDA graph. Hint: capturable=True."
-                )
+                self.refuse_frozen(frozen)
             if not all(self.is_ready(p, group) for p in stepped):
                 raise GraphError(
                     f"{self._name}.step: the state of a parameter would be made again by each replay of the CUDA graph. "
                     "Hint: take one step before the capture."
                 )
+
+    def refuse_frozen(self, what: str) -> NoReturn:
+        """Refuse a step in a CUDA graph.
+
+        Raises:
+            GraphError: always.
+        """
+        raise GraphError(f"{self._name}.step: {what} would be the same in each replay of the CUDA graph. Hint: capturable=True.")
 
     def is_ready(self, p: Tensor, group: dict[str, Any]) -> bool:
         """Whether there is all of the state that a step needs; to be defined by subclasses that have some."""
@@ -203,8 +210,11 @@ class Optimizer(Hooked):
         tensors: list[Tensor] = []
         for k, group in enumerate(self.param_groups):
             names += self.param_groups, k, group
+            held_there = [value for value in group.values() if is_held(value)]
+            tensors += held_there
+            read = () if held_there else varying  # NOTE [Numbers of updates]
             for name, value in group.items():
-                if name not in varying and not capture.is_exchanged(group, name):
+                if name not in read and not capture.is_exchanged(group, name):
                     names += group, name, value
             for number, p in enumerate(group["params"]):
                 if p.grad is None:

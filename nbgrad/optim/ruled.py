@@ -10,8 +10,9 @@ from typing import Any
 from .. import Tensor, full_like, view_as_complex, view_as_real
 from ..base.errors import ArgumentError, NotSupportedError
 from ..base.grad_mode import traces
-from ..dispatch.updates import Row, changing, followed, fused_updates, is_exchanged, step_at_end, steps_ahead
+from ..dispatch.updates import Row, changing, followed, fused_updates, is_exchanged, is_held, step_at_end, steps_ahead
 from ..modes.traced import Unfit, capture_of_thread
+from ..tensors.choices import captures, current
 from . import rules
 from .optimizer import Optimizer, refuse_complex, refuse_differentiable, require, require_numbers, together
 
@@ -22,18 +23,6 @@ Limits = Mapping[str, tuple[Callable[[Any], bool], str]]
 at_least_0 = (lambda value: value >= 0, "a number that is not negative")
 below_1 = (lambda beta: 0 <= beta < 1, "a number from 0 to below 1")
 PAIRS = "betas", "etas", "step_sizes"  # options of two numbers
-
-
-def next_step(take: Callable[[int], Any], states: list[dict[str, Any]], ahead: int) -> Any:
-    """``take`` of the step that parameters with these states take next; ``ahead``: how many the program takes before that one.
-
-    Raises:
-        Unfit: they have taken different numbers of steps.
-    """
-    steps = {state["step"] + 1 + ahead for state in states}
-    if len(steps) > 1:
-        raise Unfit
-    return take(steps.pop())
 
 
 def as_pairs(x: Tensor) -> Tensor:
@@ -171,7 +160,8 @@ class Ruled(Optimizer):
             state.update(step=0, **self.numbers)
         for name, first in kept.items():
             if name not in state:
-                state[name] = full_like(p, complex(first, first) if p.is_complex() else first)
+                number = float(first)  # an option may be a tensor
+                state[name] = full_like(p, complex(number, number) if p.is_complex() else number)
         return state
 
     def update(self, params: list[Tensor], group: dict[str, Any]) -> None:
@@ -219,8 +209,21 @@ class Ruled(Optimizer):
             return scalars(group, step, *numbers)
         ahead = steps_ahead(states[0])
         if is_exchanged(group):
-            return scalars(group, followed(partial(next_step, float, states, ahead)))
-        return changing(partial(next_step, partial(scalars, group), states, ahead))
+            return scalars(group, followed(partial(self._next_step, float, states, ahead)))
+        return changing(partial(self._next_step, partial(scalars, group), states, ahead))
+
+    def _next_step(self, take: Callable[[int], Any], states: list[dict[str, Any]], ahead: int) -> Any:
+        """``take`` of the step that parameters with these states take next; ``ahead``: how many the program takes before that one.
+
+        Raises:
+            Unfit: they have taken different numbers of steps. GraphError: in a CUDA graph it would be the same in each replay.
+        """
+        if captures and current.capture is not None and any(map(is_held, states[0].values())):
+            self.refuse_frozen("the number of the step")
+        steps = {state["step"] + 1 + ahead for state in states}
+        if len(steps) > 1:
+            raise Unfit
+        return take(steps.pop())
 
     def row(self, p: Tensor, state: dict[str, Any], take: Callable[[dict[str, Any]], tuple]) -> Row:
         """What the rule updates and reads, ``take(state)`` beside the parameter; complex numbers as pairs of real ones."""

@@ -37,7 +37,6 @@ REASONS = {
     "read": ("a value is read on the host", "leave item(), cpu() and print, and operations without a kernel for a GPU, outside"),
     "copy": ("memory of the host is copied that is not pinned", "copy it before, into a tensor that the captured work reads"),
     "random": ("a generator is given a seed or a state", "seed it before the capture, and between replays"),
-    "draws": ("a compiled function draws random numbers", "capture the function itself, which was run once before"),
     "wait": ("the program waits for the GPU", "synchronize before and after the capture"),
     "kernel": ("a kernel is used for the first time, and has to be loaded", "run the same work once before the capture"),
 }
@@ -98,16 +97,22 @@ class CapturedDraws:
         self.generator, self.seed, self.first, self.calls = generator, seed, calls, calls
         self.held: Any = None
 
-    def words(self, make: Callable[[Any], Any]) -> Any:
-        """The words; ``make(device)`` makes some."""
+    def address(self, make: Callable[[Any], Any]) -> int:
+        """Where the words are; ``make(device)`` makes some."""
         if self.held is None:
             self.held = current.capture.beside(lambda: make(self.generator.device))
-        return self.held
+        found: int = self.held._storage_.array.address
+        return found
 
-    def next(self) -> int:
-        """How many calls come before the next one."""
-        self.calls += 1
-        return self.calls - self.first - 1
+    def take(self, count: int) -> int:
+        """How many calls come before the next ``count``."""
+        self.calls += count
+        return self.calls - self.first - count
+
+    def give_back(self, call: int, count: int) -> None:
+        """Nothing was drawn in the last ``count`` calls, ``call`` behind the beginning."""
+        if self.calls == self.first + call + count:
+            self.calls -= count
 
     def return_to(self, seed: int, calls: int) -> None:
         """Be where the generator was before.
@@ -380,6 +385,27 @@ class CUDAGraph:
         if not self.handle:
             raise GraphError("CUDAGraph.raw_cuda_graph: the graph was not kept. Hint: CUDAGraph(keep_graph=True).")
         return self.handle
+
+    def raw_cuda_graph_exec(self) -> int:
+        """What the driver launches.
+
+        Raises:
+            GraphError: nothing was captured.
+        """
+        if not self.executable:
+            raise GraphError("CUDAGraph.raw_cuda_graph_exec: nothing was captured. Hint: with nbgrad.cuda.graph(g): ...")
+        return self.executable
+
+    def instantiate(self) -> None:
+        """Let replays launch the driver's graph as it is now: after somebody has changed what ``raw_cuda_graph`` gave.
+
+        Raises:
+            GraphError: it was not kept.
+        """
+        graph = self.raw_cuda_graph()
+        made = self.found.card.executable(graph)
+        self.found.card.drop_graph(0, self.executable)
+        self.executable = made
 
     def __del__(self) -> None:
         if self.found is not None and not sys.is_finalizing():

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..base.errors import ArgumentError, DeviceError, InplaceError
 from ..base.grad_mode import mode, traces
+from .choices import current
 
 __all__ = [
     "Storage",
@@ -87,18 +88,21 @@ class Device:
 
 def gpu_by(op: str, device: Device) -> Device:
     """A GPU with its number."""
-    from ..kernels.cuda.driver import card
-    from .choices import current
+    found = device if device.index is not None else device_of("cuda", current.index)
+    if found.index in _opened:
+        return found
+    from ..kernels.cuda.driver import card  # not by each call: an import within a function takes a microsecond
 
     try:
-        found = device if device.index is not None else device_of("cuda", current.index)
         card(found.index or 0)
     except DeviceError as error:
         raise DeviceError(f"{op}: device {device} is not available: {str(error).removeprefix('cuda: ')}") from None
+    _opened.add(found.index)
     return found
 
 
 _devices: dict[tuple, Device] = {}
+_opened = set[int | None]()  # numbers of GPUs that are there
 
 
 def device(spec="cpu", index: int | None = None) -> Device:

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base.calls import CALLS
 from ..base.dtypes import uint8
 from ..native.primitives import array_data
 from .layout import layout_of
-from .storage import CPU, Storage, device as device_of
-from .tensor import new_tensor
+from .storage import CPU, Storage
+from .tensor import native
 
 __all__ = ["UntypedStorage"]
 
@@ -51,25 +50,23 @@ class UntypedStorage:
         """Whether it is on a GPU."""
         return self.storage.device is not CPU
 
-    def to(self, device: Any, non_blocking: bool = False) -> UntypedStorage:
-        """The same bytes on a device; itself, where they are there.
-
-        Raises:
-            DeviceError: no such device, or one that is not there.
-        """
-        there = device_of(*(("cuda", device) if type(device) is int else (device,))).present("to")
-        if there is self.storage.device:
-            return self
-        held = new_tensor(self.storage, layout_of(uint8, (self.nbytes(),), None, self.storage.device))
-        return UntypedStorage(CALLS["to_device"].plain(held, there, non_blocking)._storage_)
-
     def cpu(self) -> UntypedStorage:
-        """The same bytes on the CPU."""
-        return self.to(CPU)
+        """Itself, or a copy on the CPU."""
+        return self.to("cpu")
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
-        """The same bytes on a GPU, the current one unless another is named."""
+        """Itself, or a copy on a GPU, by default the current one.
+
+        Raises:
+            DeviceError: there is none.
+        """
         return self.to("cuda" if device is None else device, non_blocking)
+
+    def to(self, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        """Itself, or a copy on another device."""
+        x: Any = native.tensor(layout_of(uint8, (self.nbytes(),), None, self.device).template, self.storage, 0, False, None)
+        there = x.to(device, non_blocking=non_blocking)
+        return self if there is x else UntypedStorage(there._storage_)
 
     @property
     def _cdata(self) -> int:

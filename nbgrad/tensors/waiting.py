@@ -40,26 +40,33 @@ class Waiting:
     def __init__(self, card: Card, heap: Any, streams: list[StreamOfCard]):
         self.card, self.heap, self.streams = card, heap, streams
         self.lock, self.groups = new_rlock(), list[Group]()
-        self.plain: list[tuple[int, Callable[[], None]]] = []  # where native code is off: bits, and what gives a block back
+        self.plain: list[tuple[int, Callable[[], None]]] = []  # of which native code has no list: bits, and what gives one back
 
     def poll(self) -> bool:
         """Let blocks wait that were freed, and give those back that need not wait any longer; whether there were some."""
         with self.lock:
             self.begin()
-            groups, self.groups = self.groups, []  # what is called here may free more, and ask for memory
-            left = [group for group in groups if not self.is_over(group)]
-            self.groups += left
-            return len(left) < len(groups)
+            groups, self.groups, left = self.groups, [], list[Group]()  # what is called here may free more, and ask for memory
+            count = len(groups)
+            try:
+                while groups:
+                    if not self.is_over(groups[0]):
+                        left.append(groups[0])
+                    del groups[0]
+            finally:  # also where the driver refuses to say what is reached
+                self.groups += left + groups
+            return len(left) < count
 
     def finish(self) -> None:
         """Wait for all of them, and give them back."""
         with self.lock:
             self.begin()
             while self.groups:
-                group = self.groups.pop()
+                group = self.groups[-1]
                 while group.events:
                     self.card.wait_for(group.events[-1])
                     self.card.give_event(group.events.pop())
+                self.groups.remove(group)
                 group.give_back()
 
     def is_over(self, group: Group) -> bool:
@@ -72,7 +79,11 @@ class Waiting:
         return True
 
     def begin(self) -> None:
-        """Record the events that what was freed since has to wait for."""
+        """Record the events that what was freed since has to wait for.
+
+        Raises:
+            KernelError: the driver refuses that; nothing is lost.
+        """
         freed: dict[int, list[Callable[[], None]]] = {}
         if native.entries is not None:
             block = native.take_waiting(self.heap)
@@ -83,8 +94,12 @@ class Waiting:
         while self.plain:
             mask, give_back = self.plain.pop()
             freed.setdefault(mask, []).append(give_back)
-        for mask, blocks in freed.items():
-            self.groups.append(Group([event for stream in self.among(mask) for event in self.recorded(stream)], all_of(blocks)))
+        try:
+            for mask in tuple(freed):
+                events = [event for stream in self.among(mask) for event in self.recorded(stream)]
+                self.groups.append(Group(events, all_of(freed.pop(mask))))
+        finally:
+            self.plain += [(mask, give_back) for mask, blocks in freed.items() for give_back in blocks]
 
     def among(self, mask: int) -> Iterable[StreamOfCard]:
         """The streams of which these are the bits."""

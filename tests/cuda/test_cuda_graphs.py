@@ -252,10 +252,17 @@ def test_graphs_refuse():
         g.capture_begin()
     with pytest.raises(GraphError, match="was not kept"):
         g.raw_cuda_graph()
+    with pytest.raises(GraphError, match="was not kept"):
+        g.instantiate()
     kept = cuda.CUDAGraph(keep_graph=True)
+    with pytest.raises(GraphError, match="raw_cuda_graph_exec: nothing was captured"):
+        kept.raw_cuda_graph_exec()
     with cuda.graph(kept):
-        x * w
-    assert kept.raw_cuda_graph()
+        y = x * w
+    before = kept.raw_cuda_graph_exec()
+    kept.instantiate()
+    kept.replay()
+    assert kept.raw_cuda_graph() and kept.raw_cuda_graph_exec() != before and y.equal(x * w)
 
 
 class Layer(nn.Module):

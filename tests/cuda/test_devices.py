@@ -16,6 +16,7 @@ import pytest
 
 import nbgrad
 from nbgrad.dispatch.device_lowerings import fallbacks
+from nbgrad.nn import init
 
 from .emulation import on_gpus, two_gpus
 
@@ -355,8 +356,9 @@ def test_no_array_of_a_gpu():
     """``numpy`` refuses with the remedy; what Python reads comes over."""
     x = nbgrad.arange(3.0, device="cuda")
     for ask in (x.numpy, lambda: np.asarray(x)):
-        with pytest.raises(nbgrad.DeviceError, match=r"numpy: the tensor is on cuda:0.*Hint: x.cpu"):
+        with pytest.raises(nbgrad.DeviceError, match=r"numpy: the tensor is on cuda:0.*Hint: x.cpu") as caught:
             ask()
+        assert isinstance(caught.value, TypeError)  # torch's
     assert x.tolist() == [0.0, 1.0, 2.0] and x[1].item() == 1.0 and float(x[2]) == 2.0 and 2.0 in x and bool(x[1])
     assert x.numpy(force=True).tolist() == x.tolist() and list(map(float, x)) == x.tolist()
     assert repr(x) == "tensor([0., 1., 2.], device='cuda:0')"
@@ -450,6 +452,7 @@ def test_files():
         lambda storage, name: storage: HOST,
         lambda storage, name: storage.cuda(0): GPU,
         lambda storage, name: "cuda:0" if name == "cuda:1" else None: GPU,
+        lambda storage, name: storage.cuda(0): GPU,  # torch's documentation
     }
     for where, device in places.items():
         found = nbgrad.load(saved(value), map_location=where)
@@ -458,6 +461,31 @@ def test_files():
         assert found["x"].tolist() == [0.0, 0.0, 0.0, 0.0]
     assert nbgrad.load(saved(value), map_location={"cuda:1": "cpu"})["x"].device is HOST
     assert nbgrad.load(saved(nbgrad.Generator("cuda:1"))).device is OTHER
+    with pytest.raises(nbgrad.errors.ArgumentError, match="load: map_location raises KeyError: 'cuda:1'"):
+        nbgrad.load(saved(x), map_location=lambda storage, name: {}[name])
+
+
+@on_gpus
+def test_storages_move():
+    """There and back the bytes are the same; where they are already it is the same storage."""
+    here = nbgrad.arange(3, dtype=nbgrad.uint8).untyped_storage()
+    there = here.cuda()
+    assert there.device is GPU and there.tolist() == [0, 1, 2] == there.cpu().tolist()
+    assert there.cuda() is there and here.cpu() is here
+
+
+@on_gpus
+def test_initial_values():
+    """They are drawn where the tensor is, by its generator, which is the program's or the default one: the CPU's numbers."""
+    for fill in (init.kaiming_uniform_, init.normal_):
+        own = nbgrad.Generator("cuda").manual_seed(3)
+        x, expected = nbgrad.empty(4, 3, device="cuda"), nbgrad.empty(4, 3)
+        fill(x, generator=own)
+        fill(expected, generator=nbgrad.Generator().manual_seed(3))
+        assert x.tolist() == expected.tolist()
+        nbgrad.manual_seed(3)
+        host = nbgrad.get_rng_state()
+        assert fill(x.zero_()).tolist() == expected.tolist() and nbgrad.get_rng_state().equal(host)
 
 
 @two_gpus

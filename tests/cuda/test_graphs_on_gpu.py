@@ -267,9 +267,9 @@ def test_errors_of_kernels_come_when_the_program_waits():
 
 @on_gpus
 def test_warm_compiled_functions_are_captured_by_cuda_graphs():
-    """Replays of a compiled step go on as calls do, on memory of the graph; what draws is refused with the remedy."""
+    """Replays of a compiled step go on as calls do, on memory of the graph."""
 
-    def stepped(captured):
+    def trained(captured):
         weight, total = numbers("cuda", 3, seed=1, grad=True), nbgrad.zeros(3, device="cuda")
         optimizer, x = optim.SGD([weight], lr=0.1), numbers("cuda", 3, seed=2)
 
@@ -296,12 +296,82 @@ def test_warm_compiled_functions_are_captured_by_cuda_graphs():
                 y = run(x)
         return [x.tolist() for x in (y, weight, total)]
 
-    assert stepped(True) == stepped(False)
-    f, x = jit.compile(lambda x: nn.functional.dropout(x, 0.5)), nbgrad.ones(4, device="cuda")
-    f(x)
-    with pytest.raises(GraphError, match="a compiled function draws random numbers during a capture.*Hint: capture the function"):
-        with cuda.graph(cuda.CUDAGraph()):
-            f(x)
+    assert trained(True) == trained(False)
+
+
+def stepped(kind, way, options):
+    """Three steps, by calls, by a compiled function, or by replays of one behind two calls; the last with another rate."""
+    rate = nbgrad.tensor(0.1, device="cuda")
+    weight, x = numbers("cuda", 3, seed=1, grad=True), numbers("cuda", 3, seed=2)
+    optimizer = kind([weight], lr=rate if options.get("capturable", True) else 0.1, **options)
+
+    def step(x):
+        optimizer.zero_grad()
+        wave(x, weight).sum().backward()
+        optimizer.step()
+
+    run = step if way == "calls" else jit.compile(step, fullgraph=True)
+    for _ in range(2):
+        run(x)
+    if way == "replays":
+        graph = cuda.CUDAGraph()
+        with cuda.graph(graph):
+            run(x)
+        run = lambda x: graph.replay()
+    run(x)
+    rate.fill_(0.05)
+    run(x)
+    return [weight.tolist(), *(y.tolist() for y in optimizer.state[weight].values())], getattr(run, "variants", [0])
+
+
+@on_gpus
+@pytest.mark.parametrize(
+    "kind, options", [(optim.AdamW, {"capturable": True}), pytest.param(optim.SGD, {"weight_decay": 0.1}, marks=pytest.mark.slow)]
+)
+def test_compiled_steps_read_what_the_gpu_counts(kind, options):
+    """Numbers of steps and rates that are tensors there: one program, with the bits of calls, also in replays."""
+    expected, _ = stepped(kind, "calls", options)
+    for way in ("compiled", "replays"):
+        found, variants = stepped(kind, way, options)
+        assert found == expected and len(variants) == 1
+
+
+@on_gpus
+def test_a_compiled_step_that_is_counted_on_the_host_is_in_no_cuda_graph():
+    """Each replay would take the same step."""
+    with pytest.raises(GraphError, match="Adam.step: the number of the step would be the same.*Hint: capturable=True"):
+        stepped(optim.Adam, "replays", {"capturable": False})
+
+
+@on_gpus
+def test_replays_of_compiled_functions_draw_what_calls_draw():
+    """Forward and backward programs, and the slices of loops: in three replays other numbers each, those of three calls."""
+    x, own = nbgrad.ones(16, device="cuda", requires_grad=True), nbgrad.Generator("cuda")
+
+    @jit.compile
+    def f(x):
+        y = nn.functional.dropout(x * 2, 0.5) * nbgrad.rand(16, device="cuda", generator=own)
+        return jit.scan(lambda c, _: (c * nbgrad.rand(16, device="cuda"), None), y, None, length=2)[0]
+
+    def act():
+        y = f(x)
+        return y.detach(), *nbgrad.grad(y.sum(), x)
+
+    def seed():
+        for generator in (nbgrad, own):
+            generator.manual_seed(3)
+
+    act()
+    act()
+    graph = cuda.CUDAGraph()
+    with cuda.graph(graph):
+        out = act()
+    seed()
+    found = [[y.tolist() for y in out] for _ in range(3) if graph.replay() is None]
+    states = cuda.get_rng_state(), own.get_state()
+    seed()
+    assert found == [[y.tolist() for y in act()] for _ in range(3)] and found[0] != found[1]
+    assert states[0].equal(cuda.get_rng_state()) and states[1].equal(own.get_state())
 
 
 @on_gpus

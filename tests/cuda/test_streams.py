@@ -300,6 +300,29 @@ def test_memory_that_another_stream_uses_is_not_given_away():
     np.testing.assert_array_equal(z.cpu().numpy(), [3, 5, 7])
 
 
+@played
+@pytest.mark.parametrize("call", ["cuEventCreate", "cuEventQuery"])
+def test_memory_that_waits_is_not_lost_where_the_driver_refuses(call):
+    """Neither where no event can be made for it, nor where one cannot be asked: later it is given back."""
+    from nbgrad.tensors.heaps import heap_on
+
+    cuda.empty_cache()
+    s, x, kept = cuda.Stream(), on_gpu(), cuda.memory_reserved()
+    y = x * 2
+    with cuda.stream(s):
+        s.wait_stream(cuda.default_stream())
+        y.add_(1)
+    heap_on(0).card._events.clear()  # so that one has to be made
+    del y
+    driver().fail(call, 2)
+    with pytest.raises(nbgrad.errors.KernelError):
+        for n in range(1, 100):
+            nbgrad.empty(n * 300, device="cuda")
+    driver().failures.clear()
+    cuda.empty_cache()
+    assert cuda.memory_reserved() == kept
+
+
 def test_what_a_stream_writes_to_is_kept_for_it_too():
     """In place, by a view."""
     s, x = cuda.Stream(), on_gpu(1, 2, 3, 4)
@@ -595,7 +618,6 @@ def test_pinned_copies_of_saved_tensors_are_not_waited_for():
 def test_planted_omissions_of_offloading_are_found(omitted, monkeypatch):
     """Without the wait for the program, without that for the copy, without holding memory the device finds it."""
     from nbgrad.autograd import offload
-    from nbgrad.tensors.heaps import opened
 
     end, fetch = offload.Offloaded.end, offload.Offloaded.fetch
 
@@ -627,10 +649,18 @@ def test_planted_omissions_of_offloading_are_found(omitted, monkeypatch):
     fault = driver().fault
     driver().recover()
     offload._running.clear()
-    for heap in opened:
-        heap.waiting.groups.clear()
+    forget_waiting()
     forget_pinned()
     assert fault is not None
+
+
+def forget_waiting():
+    """Events that a fault has ended are never reached: no memory waits for them."""
+    from nbgrad.tensors.choices import opened
+
+    for heap in opened:
+        for group in heap.waiting.groups:
+            group.events.clear()
 
 
 def forget_pinned():
@@ -776,7 +806,7 @@ def without_notes_of_memory(patch):
 )
 def test_planted_omissions_are_found(omission, monkeypatch):
     """Without one kind of wait the device finds work that nothing orders, in some of the programs."""
-    from nbgrad.tensors.choices import DEFAULT, choose, opened
+    from nbgrad.tensors.choices import DEFAULT, choose
 
     with monkeypatch.context() as patched:
         omission(patched.setattr)
@@ -791,8 +821,7 @@ def test_planted_omissions_are_found(omission, monkeypatch):
     fault = driver().fault
     driver().recover()
     choose(DEFAULT)
-    for heap in opened:
-        heap.waiting.groups.clear()  # their events were forgotten
+    forget_waiting()
     assert fault is not None and ("does not wait for it" in fault or "nobody has written to" in fault)
 
 

@@ -25,7 +25,8 @@ def random_fill(distribution: str, dtype: str) -> Template:
     """out[i] = the i-th number of a call: a thread makes some blocks of Philox, each of which fills one vector store.
 
     Values: the distribution's two parameters. Integer parameters: ``n``, the number of elements; ``seed`` and ``call``,
-    as in NOTE [Counter] of ``templates/philox.py``; ``base``: 0, or where two words are that are the seed, and added to the call.
+    as in NOTE [Counter] of ``templates/philox.py``; ``base``: where two words are that are the seed, and added to the call; 0, or 1
+    (what graphs take for an example of an integer): nowhere.
     Bind ``**random_source(...)``; launch ``random_grid`` blocks.
     """
     lanes, name = philox.numbers_of_block(dtype), f"random_{distribution}_{dtype}"
@@ -94,7 +95,7 @@ def drawing(parameters: str, dtype: str, whole: Callable[[int, str], list[str]],
     return f"""
 def NAME({parameters}, n, seed, call, base):
     i = cuda.blockIdx.x * {BLOCK * each} + cuda.threadIdx.x
-    if base != 0:
+    if base > 1:
         words = pointer_of(base)
         seed = {WORDS.name}(words, 0)
         call = call + {WORDS.name}(words, 1)

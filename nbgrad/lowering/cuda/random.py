@@ -32,38 +32,36 @@ def nothing(x):
     return x
 
 
-def random_on_gpu(distribution: str, layout: Layout, codes: tuple[int, ...], captured: bool) -> GeneralPlan:
+def random_on_gpu(distribution: str, layout: Layout) -> GeneralPlan:
     """The launch that fills a row-major layout; see ``random_plan``."""
     dtype = layout.dtype.name
-    recipe = Recipe(random_fill(distribution, dtype), nothing, parameters_dtype(dtype), random_source(distribution, dtype))
-    seed, base = (0, operand(0)) if captured else (Number(0), 0)
-    counts = layout.numel, seed, Number(1), base
-    step = Step(recipe, random_grid(layout.numel, dtype), (out(),), (Number(2), Number(3)), counts)
-    words = layout_of(int64, (2,), None, layout.device) if captured else None
-    codes = (0, *codes[1:]) if captured else codes
-    return GeneralPlan(device_record(Steps((step,)), (layout,), codes), (layout.template,), (words, None, None, None))
+    number = parameters_dtype(dtype)
+    recipe = Recipe(random_fill(distribution, dtype), nothing, number, random_source(distribution, dtype))
+    counts = layout.numel, Number(0), Number(1), Number(2)
+    step = Step(recipe, random_grid(layout.numel, dtype), (out(),), (Number(3), Number(4)), counts)
+    codes = *[NUMBER_CODES["int64"]] * 3, *[NUMBER_CODES[number]] * 2
+    return GeneralPlan(device_record(Steps((step,)), (layout,), codes), (layout.template,), (None,) * 5)
 
 
 @lru_cache(maxsize=256)
-def dropout_on_gpu(x: Layout, captured: bool) -> GeneralPlan:
+def dropout_on_gpu(x: Layout) -> GeneralPlan:
     """The launch that drops elements of a contiguous layout: results are what stays, scaled, and where it does, as
-    ``kept_scaled`` of a mask that is drawn first. Operands: x, seed, call, the probability that elements stay, and their factor.
+    ``kept_scaled`` of a mask that is drawn first. Operands: x, the words of a call, the probability that elements stay, and their
+    factor.
     """
     dtype, compute = x.dtype.name, compute_dtype(x.dtype.name)
     kinds = (array(dtype), array("bool"), number(compute))
     made = bound("kept_scaled", forward_formula(OPS["kept_scaled"]), compute, kinds, (dtype,))
     outs = x, layout_of(bool_, x.shape, x.strides, x.device)
-    seed, base = (0, operand(1)) if captured else (Number(1), 0)
 
     def step(lanes: int) -> Step:
         recipe = Recipe(random_keep(dtype, lanes), made.operation.scalar, compute, random_source("bernoulli", "bool"))
-        counts = x.numel, seed, Number(2), base
-        return Step(recipe, random_grid(x.numel, "bool"), (out(), out(1), operand()), (Number(3), Number(4)), counts)
+        counts = x.numel, Number(1), Number(2), Number(3)
+        return Step(recipe, random_grid(x.numel, "bool"), (out(), out(1), operand()), (Number(4), Number(5)), counts)
 
-    words = layout_of(int64, (2,), None, x.device) if captured else None
-    codes = (0, 0 if captured else NUMBER_CODES["int64"], NUMBER_CODES["int64"], NUMBER_CODES[compute], NUMBER_CODES[compute])
+    codes = 0, *[NUMBER_CODES["int64"]] * 3, *[NUMBER_CODES[compute]] * 2
     record = device_record(Steps((with_single(step, numbers_of_block("bool")),)), outs, codes)
-    return GeneralPlan(record, tuple([each.template for each in outs]), (x, words, None, None, None))
+    return GeneralPlan(record, tuple([each.template for each in outs]), (x, *[None] * 5))
 
 
 def weights_on_gpu(x: Tensor) -> Tensor:

@@ -65,8 +65,7 @@ def load(
     Args:
         f: a path, or a file that is open for reading bytes, from where it stands.
         map_location: where tensors go: a device for all of them, a dict by the names of the devices that they were on, or torch's
-            ``function(storage, name)``, which returns a device, or the storage, moved or for the CPU as it is: ``storage.cuda(1)``.
-            None leaves each where it was.
+            ``function(storage, name)``, which returns a device, or the storage for the CPU; None leaves each where it was.
         pickle_module: Python's ``pickle``, or None.
         weights_only: make tensors, numbers, strings, NumPy's arrays and Python's containers alone. Without it a file can run any
             code.
@@ -141,7 +140,7 @@ def placing(map_location: Any) -> Callable[[str], Device] | None:
         by_name = {str(name): on_device("load", there) for name, there in map_location.items()}
         return lambda name: by_name[name] if name in by_name else device_of(name)
     if callable(map_location):
-        storage = UntypedStorage(wrap_array(np.empty(0, np.uint8)))  # says where it is, and can be moved: that is all that is asked
+        storage = UntypedStorage(wrap_array(np.empty(0, np.uint8)))  # where tensors go is asked before they are read
 
         def place(name: str) -> Device:
             try:
@@ -149,12 +148,10 @@ def placing(map_location: Any) -> Callable[[str], Device] | None:
             except NbgradError:
                 raise
             except Exception as error:
-                raise ArgumentError(
-                    f"load: map_location, called for {name!r}, raised {type(error).__name__}: {error}. Hint: return a device."
-                ) from error
-            if there is None:
-                return device_of(name)
-            return on_device("load", there.device if isinstance(there, UntypedStorage) else there)
+                raise ArgumentError(f"load: map_location raises {type(error).__name__}: {error}") from error
+            if isinstance(there, UntypedStorage):
+                return there.device
+            return device_of(name) if there is None else on_device("load", there)
 
         return place
     there = on_device("load", map_location)
