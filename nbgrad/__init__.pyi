@@ -62,8 +62,9 @@ from .base.errors import (
     FileError as FileError, GradError as GradError, GraphError as GraphError, InplaceError as InplaceError,
     KernelError as KernelError, LeafError as LeafError, LinAlgError as LinAlgError, NamingError as NamingError,
     NbgradError as NbgradError, NotSupportedError as NotSupportedError, NumberError as NumberError, OperatorError as OperatorError,
-    OutOfMemoryError as OutOfMemoryError, RangeError as RangeError, RootError as RootError, ShapeError as ShapeError,
-    SubscriptError as SubscriptError, UsageError as UsageError, VersionError as VersionError, require_callable as require_callable,
+    OutOfMemoryError as OutOfMemoryError, RangeError as RangeError, RootError as RootError, SettingError as SettingError,
+    ShapeError as ShapeError, SubscriptError as SubscriptError, UsageError as UsageError, VersionError as VersionError,
+    require_callable as require_callable,
 )
 from .base.grad_mode import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter, enable_grad as enable_grad,
@@ -72,7 +73,7 @@ from .base.grad_mode import (
 )
 from .base.size import Size as Size
 from .batch.vmap import vmap as vmap
-from .composites.linalg import LUResult, QRResult, SVDTurned, SlogdetResult, TriangularSolution
+from .composites.linalg import QRResult, SVDTurned, SlogdetResult, TriangularSolution, Unpacked
 from .composites.numbers import Frexp
 from .creation.dlpack import from_dlpack as from_dlpack
 from .creation.factories import (
@@ -97,14 +98,14 @@ from .jit.associative import associative_scan as associative_scan
 from .jit.compile import compile as compile
 from .jit.control_flow import cond as cond, map as map, scan as scan, while_loop as while_loop
 from .lowering.counts import Histogram
-from .methods import memory as memory, pytree as pytree, random as random
+from .methods import memory as memory, pytree as pytree, random as random, return_types as return_types
 from .methods.files import load as load, save as save, serialization as serialization
 from .methods.install import declare as declare
 from .methods.low_rank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from .methods.memory import release_memory as release_memory
 from .methods.plain_functions import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_tensors as broadcast_tensors,
-    column_stack as column_stack, detach as detach, fill as fill, unravel_index as unravel_index,
+    column_stack as column_stack, detach as detach, fill as fill, range as range, unravel_index as unravel_index,
 )
 from .methods.printing import (
     get_printoptions as get_printoptions, printoptions as printoptions, set_printoptions as set_printoptions,
@@ -686,7 +687,7 @@ def logsumexp(input: Array, dim: Ints, keepdim: _bool = False, *, keepdims: _boo
 def lt(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: """x < y."""
 def lu_solve(b: Array, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor: """See ``linalg.lu_solve``."""
 def lu_unpack(LU_data: Array, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *,
-              out: Tensor | None = None) -> LUResult:
+              out: Tensor | None = None) -> Unpacked:
     """(P, L, U) of what ``lu_factor`` returns."""
 def masked_fill(x: Operand, mask: Operand, value: Operand) -> Tensor:
     """value where mask is true, else x; the dtype is that of x."""
@@ -937,8 +938,8 @@ def softmax(input: Array, dim: _int, dtype: DType | None = None, *, out: Tensor 
 def softmin(input: Array, dim: _int, dtype: DType | None = None) -> Tensor: """The softmax of -input."""
 def softplus(input: Operand, beta: Operand = 1.0, threshold: Operand = 20.0, *, out: Tensor | None = None) -> Tensor:
     """log(1 + e**(beta x)) / beta; x itself where beta x > threshold."""
-def softshrink(input: Operand, lambd: Operand = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """x moved towards 0 by lambd, as far as 0."""
+def softshrink(input: Operand, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
+    """input moved towards 0 by lambd, which is not negative, as far as 0."""
 def sort(x: Array, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, axis: Ints | None = None,
          out: Tensor | None = None) -> Extremum:
     """``(values, indices)`` sorted along dim; equal elements keep their order; NaN counts as the greatest number."""

@@ -4,7 +4,7 @@ from builtins import bool as _bool, int as _int
 from .base.dtypes import DType
 from .base.errors import LinAlgError as LinAlgError
 from .composites.linalg import (
-    EighResult, InverseWithInfo, LUFactors, LUFactorsWithInfo, LUResult, LstsqResult, QRResult, SVDResult, SlogdetResult,
+    EigResult, EighResult, InverseWithInfo, LUFactors, LUFactorsWithInfo, LUResult, LstsqResult, QRResult, SVDResult, SlogdetResult,
     SolveWithInfo, WithInfo,
 )
 from .tensors.members import Array, Ints, Number
@@ -21,7 +21,7 @@ def cross(input: Array, other: Tensor, *, dim: _int = -1, out: Tensor | None = N
 def det(A: Array, *, out: Tensor | None = None) -> Tensor: """The determinant of square matrices."""
 def diagonal(A: Array, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1, out: Tensor | None = None) -> Tensor:
     """The diagonals of matrices, as a view."""
-def eig(A: Array, *, out: Tensor | None = None) -> EighResult:
+def eig(A: Array, *, out: Tensor | None = None) -> EigResult:
     """(eigenvalues, eigenvectors) of square matrices: complex, the vectors of length 1, in no particular order."""
 def eigh(A: Array, UPLO: str = 'L', *, out: Tensor | None = None) -> EighResult:
     """(eigenvalues, eigenvectors) of symmetric or Hermitian matrices, in ascending order; one triangle is looked at."""

@@ -33,7 +33,7 @@ from .tensors.layout import Layout
 from .tensors.storage import Storage
 from .tensors.tensor import ASK, DEFAULT, FUNCTION, MULTI_OUTPUT, NO_GRAD, Tensor, native
 
-__all__ = ["view_edge", "check_inplace", "rebase", "is_view", "base_of"]
+__all__ = ["view_edge", "check_inplace", "rebase", "is_grad_leaf", "is_view", "base_of"]
 
 
 class WrittenRegion(NamedTuple):

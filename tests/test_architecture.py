@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import os
+import re
 import subprocess
 import sys
 from functools import cache, lru_cache
@@ -190,6 +191,27 @@ def test_the_layers_are_what_a_listing_shows():
     flat = {path.stem for path in PACKAGE.glob("*.py")}
     assert {name for entries, _ in LAYERS for name in entries.split() if "." not in name} == folders | flat
     assert len(flat) <= 16
+
+
+def first_cells(begin: str, end: str) -> list[str]:
+    """Names of files and folders in the first column of a table of docs/architecture.md, from above."""
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = page[page.index(begin) : page.index(end)].splitlines()
+    return [name for row in rows if row.startswith("|") for name in re.findall(r"`(\w+(?:\.py|/))`", row.split("|")[1])]
+
+
+def test_the_page_has_the_layers_in_their_order():
+    """docs/architecture.md shows every folder and flat file, from the lowest layer to the highest."""
+    names = [name.removesuffix("/").removesuffix(".py") for name in first_cells("| folder, from below", "In `dispatch/`")]
+    places = [layer_of(name) for name in names]
+    assert places == sorted(places), names
+    assert set(names) == {name for entries, _ in LAYERS for name in entries.split() if "." not in name} - {"__init__"}
+
+
+def test_the_page_has_all_of_dispatch():
+    """docs/architecture.md says of every module in ``dispatch/`` what it does."""
+    names = first_cells("In `dispatch/`", "Imports never go in a circle")
+    assert sorted(names) == sorted(path.name for path in (PACKAGE / "dispatch").glob("*.py") if path.stem != "__init__")
 
 
 def test_imports_at_the_top_of_files_point_down():

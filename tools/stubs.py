@@ -32,6 +32,7 @@ import numpy as np
 import nbgrad
 from nbgrad.base.calls import CALLS
 from nbgrad.base.dtypes import DType
+from nbgrad.base.results import TYPES as RESULT_TYPES
 from nbgrad.dispatch.lowerings import lowering_of
 from nbgrad.methods.namespaces import PLACES, Namespace
 from nbgrad.ops.core import OPS, Elementwise, General, Op
@@ -344,7 +345,7 @@ def results() -> dict[str, dict[str, type]]:
                         out = CALLS[name](*tensors(row, call, dtype), **attributes_of(call))
                     except (nbgrad.NbgradError, TypeError):
                         continue
-                found.setdefault(name, {})[result_type(out)] = type(out)
+                found.setdefault(name, {})[result_type(out)] = written_class(out)
                 break
     return found
 
@@ -355,7 +356,13 @@ def result_type(out: Any) -> str:
         return "Tensor"
     if type(out) in (tuple, list):
         return f"{type(out).__name__}[Tensor, ...]"
-    return "None" if out is None else "Iterator[Tensor]" if hasattr(out, "__next__") else type(out).__name__
+    return "None" if out is None else "Iterator[Tensor]" if hasattr(out, "__next__") else written_class(out).__name__
+
+
+def written_class(out: Any) -> type:
+    """The class of a result as it is written in a module: without the name that ``return_types`` has for it."""
+    kind = type(out)
+    return kind.__bases__[0] if kind in RESULT_TYPES.values() else kind
 
 
 def returned(op: Op | None, name: str) -> tuple[str, dict[str, Any]]:

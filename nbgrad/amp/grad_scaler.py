@@ -128,7 +128,7 @@ class GradScaler:
 
     @staticmethod
     def _unscaled(optimizer: Any, factor: float) -> dict[Any, Tensor]:
-        """Multiply the gradients; of each device, whether one is not finite."""
+        """Multiply the gradients; of each device, whether all are finite."""
         found: dict[Any, Tensor] = {}
         with no_grad():
             for group in optimizer.param_groups:
@@ -136,10 +136,8 @@ class GradScaler:
                     if g.dtype.name == "float16":
                         raise RangeError("GradScaler.unscale_: a gradient is float16. Hint: keep parameters in float32.")
                     g.mul_(factor)
-                    # A sum of zeros, which infinities and NaN make NaN: one pass, and nothing waits for it.
-                    missing = (g * 0.0).sum()
-                    missing = missing.real + missing.imag if missing.is_complex() else missing
-                    found[g.device] = missing + found[g.device] if g.device in found else missing
+                    finite = (g._values() if g.is_sparse else g).isfinite().all()  # nothing waits for it
+                    found[g.device] = finite & found[g.device] if g.device in found else finite
         return found
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -163,7 +161,7 @@ class GradScaler:
         if not progress.found:
             raise UsageError("GradScaler.step: no parameter of the optimizer has a gradient, expected some. Hint: call backward().")
         progress.stage = OptState.STEPPED
-        if any(flag.item() != 0.0 for flag in progress.found.values()):
+        if not all(finite.item() for finite in progress.found.values()):
             return None
         return optimizer.step(**kwargs)
 
@@ -181,7 +179,7 @@ class GradScaler:
             flags = [flag for progress in self._progress.values() for flag in progress.found.values()]
             if not flags:
                 raise UsageError("GradScaler.update: no gradients were looked at. Hint: call step() before.")
-            self._grow(any(flag.item() != 0.0 for flag in flags))
+            self._grow(not all(finite.item() for finite in flags))
         self._progress.clear()
 
     def _grow(self, failed: bool) -> None:

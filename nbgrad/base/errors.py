@@ -15,6 +15,7 @@ __all__ = [
     "NbgradError",
     "NumberError",
     "ShapeError",
+    "SettingError",
     "DTypeError",
     "DeviceError",
     "ArgumentError",
@@ -69,6 +70,10 @@ class ArgumentError(NbgradError, TypeError):
 
 class RangeError(NbgradError, ValueError):
     """An argument of the right type and an impossible value."""
+
+
+class SettingError(RangeError, AssertionError):
+    """Settings of a module that do not go together."""
 
 
 class DatasetError(RangeError, AssertionError):

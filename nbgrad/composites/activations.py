@@ -16,6 +16,8 @@ __all__: list[str] = []
 
 def glu(input, dim=-1):
     """The first half along dim times the sigmoid of the second."""
+    if not input.ndim:
+        raise ShapeError("glu: input is 0-d, expected a dimension of even size.")
     size = input.layout.shape[wrap("glu", dim, input.ndim)]
     if size % 2:
         raise ShapeError(f"glu: dimension {dim} has size {size}, expected an even one.")

@@ -142,6 +142,8 @@ def one_hot(tensor, num_classes=-1):
     """1 at the class of each element and 0 elsewhere, along a new last dimension; int64."""
     if tensor.dtype is not int64:
         raise DTypeError(f"one_hot: expected classes in int64, got {tensor.dtype}.")
+    if num_classes == -1 and not tensor.numel():
+        raise RangeError("one_hot: no classes to count in an empty tensor. Hint: say num_classes.")
     count = num_classes
     if not (count >= 0 and has_classes(tensor, count)):
         low, high = least_and_greatest(tensor if count == -1 else whole(tensor))  # a number of classes serves a batch too

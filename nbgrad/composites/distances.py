@@ -46,8 +46,10 @@ def cdist(x1, x2, p=2.0, compute_mode=MODES[0]):
     """The p-norm of the difference of every row of x1 and every row of x2. Every ``compute_mode`` of torch's gives the same.
 
     Raises:
-        RangeError: another mode. ShapeError: no matrices of one width.
+        RangeError: another mode, or a negative p. ShapeError: no matrices of one width.
     """
+    if isinstance(p, (int, float)) and p < 0:
+        raise RangeError(f"cdist: p is {p}, expected a number >= 0.")
     if compute_mode not in MODES:
         raise RangeError(f"cdist: compute_mode is {compute_mode!r}, expected one of {', '.join(MODES)}.")
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:

@@ -11,6 +11,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import float32, int32, int64
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
 from ..base.grad_mode import mode, special
+from ..base.results import result_type
 from ..creation import factories
 from ..dispatch.arguments import require_tensors
 from ..dispatch.device_lowerings import are_on_gpu
@@ -58,6 +59,7 @@ def own_real(x):
 # ---- results -----------------------------------------------------------------------------------------------------------
 
 
+@result_type("linalg_slogdet", "slogdet")
 class SlogdetResult(NamedTuple):
     """What ``slogdet`` returns."""
 
@@ -65,13 +67,23 @@ class SlogdetResult(NamedTuple):
     logabsdet: Tensor
 
 
+@result_type("linalg_eigh")
 class EighResult(NamedTuple):
-    """What ``eigh`` and ``eig`` return."""
+    """What ``eigh`` returns."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
+@result_type("linalg_eig")
+class EigResult(NamedTuple):
+    """What ``eig`` returns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+@result_type("linalg_svd")
 class SVDResult(NamedTuple):
     """What ``linalg.svd`` returns."""
 
@@ -80,6 +92,7 @@ class SVDResult(NamedTuple):
     Vh: Tensor
 
 
+@result_type("svd")
 class SVDTurned(NamedTuple):
     """What ``svd`` returns."""
 
@@ -88,6 +101,7 @@ class SVDTurned(NamedTuple):
     V: Tensor
 
 
+@result_type("linalg_qr", "qr")
 class QRResult(NamedTuple):
     """What ``qr`` returns."""
 
@@ -95,6 +109,7 @@ class QRResult(NamedTuple):
     R: Tensor
 
 
+@result_type("linalg_cholesky_ex")
 class WithInfo(NamedTuple):
     """What ``cholesky_ex`` returns."""
 
@@ -102,6 +117,7 @@ class WithInfo(NamedTuple):
     info: Tensor
 
 
+@result_type("linalg_inv_ex")
 class InverseWithInfo(NamedTuple):
     """What ``inv_ex`` returns."""
 
@@ -109,6 +125,7 @@ class InverseWithInfo(NamedTuple):
     info: Tensor
 
 
+@result_type("linalg_solve_ex")
 class SolveWithInfo(NamedTuple):
     """What ``solve_ex`` returns."""
 
@@ -116,6 +133,7 @@ class SolveWithInfo(NamedTuple):
     info: Tensor
 
 
+@result_type("linalg_lu")
 class LUResult(NamedTuple):
     """What ``linalg.lu`` returns."""
 
@@ -124,6 +142,16 @@ class LUResult(NamedTuple):
     U: Tensor
 
 
+@result_type("lu_unpack")
+class Unpacked(NamedTuple):
+    """What ``lu_unpack`` returns."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+@result_type("linalg_lu_factor")
 class LUFactors(NamedTuple):
     """What ``lu_factor`` returns."""
 
@@ -131,6 +159,7 @@ class LUFactors(NamedTuple):
     pivots: Tensor
 
 
+@result_type("linalg_lu_factor_ex")
 class LUFactorsWithInfo(NamedTuple):
     """What ``lu_factor_ex`` returns."""
 
@@ -139,6 +168,7 @@ class LUFactorsWithInfo(NamedTuple):
     info: Tensor
 
 
+@result_type("linalg_lstsq")
 class LstsqResult(NamedTuple):
     """What ``lstsq`` returns."""
 
@@ -155,6 +185,7 @@ def shortest_solution(out: tuple) -> LstsqResult:
     return LstsqResult(x, empty, rank, empty)
 
 
+@result_type("triangular_solve")
 class TriangularSolution(NamedTuple):
     """What ``triangular_solve`` returns."""
 
@@ -179,11 +210,17 @@ inverse_with_info, result_with_info, low_with_info = (
 )
 sign_with_size, svd_triple, q_and_r = result_maker(SlogdetResult, 2), result_maker(SVDResult, 3), result_maker(QRResult, 2)
 lu_pair, lu_with_info, lu_triple = result_maker(LUFactors, 2), result_maker(LUFactorsWithInfo, 3), result_maker(LUResult, 3)
+unpacked = result_maker(Unpacked, 3)
 
 
-def eigen_pair(out: tuple) -> EighResult:
+def hermitian_pair(out: tuple) -> EighResult:
     """Eigenvalues, and the vectors that come first."""
     return EighResult(out[1], out[0])
+
+
+def eigen_pair(out: tuple) -> EigResult:
+    """The same, of any matrix."""
+    return EigResult(out[1], out[0])
 
 
 # ---- inverses, systems, determinants -----------------------------------------------------------------------------------
@@ -485,7 +522,7 @@ def qr(A, mode="reduced"):
     return QRResult(A.new_empty((0,)), r) if mode == "r" else QRResult(q, r)
 
 
-@at_once(lambda A, UPLO="L": ("eigh", (A,), {"upper": UPLO.upper() == "U"}, eigen_pair))
+@at_once(lambda A, UPLO="L": ("eigh", (A,), {"upper": UPLO.upper() == "U"}, hermitian_pair))
 def eigh(A, UPLO="L"):
     """(eigenvalues, eigenvectors) of symmetric or Hermitian matrices, in ascending order; one triangle is looked at.
 
@@ -519,7 +556,7 @@ def eigvalsh(A, UPLO="L"):
 def eig(A):
     """(eigenvalues, eigenvectors) of square matrices: complex, the vectors of length 1, in no particular order."""
     v, w = eigh_parts(scalar.eig_row(checked("linalg.eig", A, True)), A.shape[-1])
-    return EighResult(w.clone(), v.clone())
+    return EigResult(w.clone(), v.clone())
 
 
 @at_once(lambda A: ("eigvals", (A,), {}, first))
@@ -657,7 +694,7 @@ def permutation(A, pivots):
 
 @at_once(
     lambda LU_data, LU_pivots, unpack_data=True, unpack_pivots=True: (
-        ("unpack", (LU_data, LU_pivots), {}, lu_triple) if unpack_data and unpack_pivots else None
+        ("unpack", (LU_data, LU_pivots), {}, unpacked) if unpack_data and unpack_pivots else None
     )
 )
 @joint("LuUnpackBackward0")
@@ -665,10 +702,10 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     """(P, L, U) of what ``lu_factor`` returns."""
     low, up = triangles(LU_data) if unpack_data else (LU_data.new_empty((0,)),) * 2
     if not unpack_pivots:
-        return LUResult(LU_data.new_empty((0,)), low, up)
+        return Unpacked(LU_data.new_empty((0,)), low, up)
     if requires_grad(LU_data) and mode.enabled:  # P has none: it is that of the launch of all three
-        return LUResult(lu_unpack(LU_data.detach(), LU_pivots).P, low, up)
-    return LUResult(permutation(LU_data, LU_pivots.to(int64) - 1), low, up)
+        return Unpacked(lu_unpack(LU_data.detach(), LU_pivots).P, low, up)
+    return Unpacked(permutation(LU_data, LU_pivots.to(int64) - 1), low, up)
 
 
 @at_once(

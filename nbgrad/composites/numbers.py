@@ -7,6 +7,7 @@ from typing import Callable, NamedTuple
 
 from ..base.dtypes import finfo, float32, result_dtype
 from ..base.errors import ArgumentError, DTypeError
+from ..base.results import result_type
 from ..dispatch.arguments import require_tensors
 from ..ops.core import composite
 from ..ops.expr import scalar
@@ -44,6 +45,7 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None):
     return scalar.nan_replaced(input, *numbers)
 
 
+@result_type("frexp")
 class Frexp(NamedTuple):
     """What ``frexp`` returns."""
 

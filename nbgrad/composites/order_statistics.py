@@ -24,7 +24,7 @@ from ..lowering.sort import in_order, is_brief, is_short, order_plan
 from ..ops.core import OPS, composite
 from ..ops.expr import scalar
 from ..ops.kinds import explained
-from ..ops.reduce import Extremum, kept_shape
+from ..ops.reduce import EXTREMUM_OF, kept_shape
 from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of, values_of
 from ..tensors.batch_levels import whole as whole_batch
@@ -41,7 +41,7 @@ def without_dim(x, keepdim: bool, dim: int):
 
 def statistic(name: str, indices: Callable, whole: bool):
     """``name(x, dim, keepdim)`` from a function of indices; of all elements where no dim is given."""
-    node = name.capitalize() + "Backward"
+    node, kind = name.capitalize() + "Backward", EXTREMUM_OF[name]
 
     def function(input, dim=None if whole else -1, keepdim=False):
         require_tensors(name, input)
@@ -52,7 +52,7 @@ def statistic(name: str, indices: Callable, whole: bool):
             return scalar.shared_pick(flat, indices(flat, 0), 0, node + "0")
         found = indices(input, dim)
         values = scalar.pick(input, found, dim, bool(keepdim) or not input.ndim, node + ("1" if whole else "0"))
-        return Extremum(values, without_dim(found, keepdim, dim))
+        return kind(values, without_dim(found, keepdim, dim))
 
     function.__name__ = function.__qualname__ = name
     return function
@@ -108,13 +108,13 @@ composite(
 def cummax(input, dim):
     """(values, indices) of the greatest element up to each along dim; of equal ones the last."""
     indices = scalar.running_indices(input, dim, True)
-    return Extremum(scalar.gather(input, dim, indices), indices)
+    return EXTREMUM_OF["cummax"](scalar.gather(input, dim, indices), indices)
 
 
 def cummin(input, dim):
     """(values, indices) of the smallest element up to each along dim; of equal ones the last."""
     indices = scalar.running_indices(input, dim, False)
-    return Extremum(scalar.gather(input, dim, indices), indices)
+    return EXTREMUM_OF["cummin"](scalar.gather(input, dim, indices), indices)
 
 
 @prepared("cummax", "cummin")
@@ -123,6 +123,7 @@ def _quick_running(op, layouts, attributes):
     if not (x.ndim and x.numel and runs_as_it_lies(x)):
         return None
     plan, gather, fresh, new = running_plan(x, dim, op.name == "cummax", True), OPS["gather"], native.fresh, tuple.__new__
+    kind = EXTREMUM_OF[op.name]
 
     def quick(x, dim):
         out = values, indices = fresh(plan, x)
@@ -130,7 +131,7 @@ def _quick_running(op, layouts, attributes):
             given = {"dim": dim, "index": indices, "sparse_grad": False}
             made_by, guarded = run_plan(gather, (x,), given, values)
             record_result(gather, made_by, (x,), values, guarded)
-        return new(Extremum, out)
+        return new(kind, out)
 
     return quick
 
@@ -155,7 +156,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     order = scalar.top_indices(input, k, dim, False) if input.ndim else input.argsort(dim, False, True)
     found = order.narrow(dim, k - 1, 1) if input.ndim else order
     values = scalar.pick(input, found, dim, bool(keepdim) or not input.ndim, "KthvalueBackward0")
-    return Extremum(values, without_dim(found, keepdim, dim))
+    return EXTREMUM_OF["kthvalue"](values, without_dim(found, keepdim, dim))
 
 
 @prepared("kthvalue")

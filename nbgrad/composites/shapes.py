@@ -96,6 +96,9 @@ def block_diag(*tensors):
 # ---- padding ----------------------------------------------------------------------------------------------------------
 
 
+PAD_MODES = "constant", "reflect", "replicate", "circular"
+
+
 def pad(input, pad, mode="constant", value=None):
     """With elements before and after along the last dimensions: ``pad`` is (before last, after last, before the one before, ...).
 
@@ -103,8 +106,14 @@ def pad(input, pad, mode="constant", value=None):
         mode: "constant" writes ``value`` (0); "reflect", "replicate" and "circular" repeat elements.
 
     Raises:
-        RangeError: an unknown mode, or pairs that do not fit.
+        RangeError: an unknown mode, a ``value`` for another than "constant", or pairs that do not fit. ArgumentError: no pairs.
     """
+    if mode not in PAD_MODES:
+        raise RangeError(f"pad: mode is {mode!r}, expected {', '.join(map(repr, PAD_MODES[:-1]))} or {PAD_MODES[-1]!r}.")
+    if isinstance(pad, int):
+        raise ArgumentError(f"pad: pad is {pad}, expected numbers in pairs, such as ({pad}, {pad}) for the last dimension.")
+    if value and mode != "constant":
+        raise RangeError(f"pad: value is {value}, which mode {mode!r} does not take.")
     if len(pad) % 2 or len(pad) > 2 * input.ndim:
         raise RangeError(f"pad: got {len(pad)} numbers for {input.ndim} dimensions, expected up to {2 * input.ndim}, in pairs.")
     if mode == "constant" and is_plain_zero(value) and type(pad) is tuple:
@@ -139,8 +148,6 @@ def padded_along(x, dim: int, before: int, after: int, mode: str, value):
         if after:
             parts.append(x.new_full((*shape[:dim], after, *shape[dim + 1 :]), value))
         return CALLS["cat"](parts, dim)
-    if mode != "circular":
-        raise RangeError(f"pad: mode is {mode!r}, expected 'constant', 'reflect', 'replicate' or 'circular'.")
     if not size:
         raise ShapeError(f"pad: dimension {dim} has no elements to repeat.")
     return x.index_select(dim, tensor_of(np.arange(-before, size + after) % size, x))

@@ -28,16 +28,30 @@ __all__ = ["from_dlpack", "install_dlpack"]
 
 CPU_DEVICE, GPU = (1, 0), 2  # kDLCPU, number 0; kDLCUDA
 INT = 0  # kDLInt, the code of an element type
-# Where the code lies: in DLTensor after data, device and ndim; a versioned capsule has version, context, deleter and
-# flags before.
-CODE_AT, VERSIONED_CODE_AT = 20, 52
+# Where they lie: in DLTensor after data, and after device and ndim; a versioned capsule has version, context, deleter and flags
+# before.
+DEVICE_AT, CODE_AT, VERSIONED_AT = 8, 20, 32
 
 
 def element_code(capsule) -> ctypes.c_uint8:
     """The code of the element type in an unused capsule, to be read or written."""
-    for name, at in ((PLAIN, CODE_AT), (VERSIONED, VERSIONED_CODE_AT)):
+    return ctypes.c_uint8.from_address(described_at(capsule) + CODE_AT)
+
+
+def device_address(capsule) -> int:
+    """Where an unused capsule has the kind of its device, and behind it the number."""
+    return described_at(capsule) + DEVICE_AT
+
+
+def described_at(capsule) -> int:
+    """Where an unused capsule has its DLTensor.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    for name, at in ((PLAIN, 0), (VERSIONED, VERSIONED_AT)):
         if is_valid(capsule, name):
-            return ctypes.c_uint8.from_address(pointer_of(capsule, name) + at)
+            return pointer_of(capsule, name) + at
     raise ArgumentError("from_dlpack: the capsule is no DLPack capsule, or was used before.")
 
 
@@ -105,11 +119,34 @@ class Relabelled:
         return capsule
 
 
+class OfCapsule:
+    """A capsule that a program took out of an exporter, as an exporter that has it to give once."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        at = device_address(self.capsule)
+        return ctypes.c_int32.from_address(at).value, ctypes.c_int32.from_address(at + 4).value
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        return self.capsule
+
+
+class Writable:
+    """The memory of an array for an array that may be written to; it lives as long."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False), "strides": array.strides}
+
+
 def from_dlpack(ext_tensor: Any, *, device: Device | str | None = None, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of another library's array.
 
     Args:
-        ext_tensor: an object with ``__dlpack__`` and ``__dlpack_device__``; a NumPy array, a tensor of another library.
+        ext_tensor: an object with ``__dlpack__`` and ``__dlpack_device__``; a NumPy array, a tensor of another library; or the
+            capsule of such an object, which is used up.
         device: where the tensor is to be; by default where the memory is. Another one takes a copy.
         copy: True copies; otherwise the memory is shared.
 
@@ -129,6 +166,8 @@ def from_dlpack(ext_tensor: Any, *, device: Device | str | None = None, copy: bo
 
 def shared_memory(x) -> Tensor:
     """The tensor on the exporter's memory: see ``from_dlpack``."""
+    if type(x).__name__ == "PyCapsule":
+        x = OfCapsule(x)
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise ArgumentError(f"from_dlpack: expected an object with __dlpack__ and __dlpack_device__, got {type(x).__name__}.")
     kind = int(x.__dlpack_device__()[0])
@@ -140,9 +179,11 @@ def shared_memory(x) -> Tensor:
         raise DeviceError(
             f"from_dlpack: the memory is on a device of kind {kind}, expected the CPU's, {CPU_DEVICE[0]}, or a GPU's, {GPU}."
         )
-    exporter = Relabelled(x)
+    exporter, plain = Relabelled(x), isinstance(x, OfCapsule) and is_valid(x.capsule, PLAIN)
     try:
         array = np.from_dlpack(exporter)
+        if plain and not array.flags.writeable:  # NumPy's caution: such capsules cannot say that memory is read-only
+            array = np.asarray(Writable(array))
     except GraphError:
         raise
     except (RuntimeError, TypeError) as error:

@@ -160,9 +160,7 @@ def dtype_of_kinds(op: Elementwise, kinds: tuple) -> DType:
         counted[name] = CATEGORIES[known[name].dtype.category]
     tensors = [(x.dtype, x.ndim) for x in counted.values() if type(x) is Layout]
     numbers = [x for x in counted.values() if type(x) is not Layout]
-    dtype = result_dtype(tensors, numbers)
-    if op.policy == "first":
-        dtype = kinds[0].dtype
+    dtype = kinds[0].dtype if op.policy == "first" else result_dtype(tensors, numbers)
     if op.policy == "float" and not dtype.differentiable:
         dtype = get_default_dtype()
     if op.policy == "number" and dtype is bool_:

@@ -33,6 +33,7 @@ from .discrete import (
     Poisson,
 )
 from .distribution import Distribution
+from .exp_family import ExponentialFamily
 from .kl import kl_divergence, register_kl
 from .location_scale import Cauchy, GeneralizedPareto, Gumbel, Laplace, Normal, StudentT
 from .multivariate import Dirichlet, LKJCholesky, LowRankMultivariateNormal, MultivariateNormal, Wishart
@@ -77,6 +78,7 @@ __all__ = [
     "CumulativeDistributionTransform",
     "Dirichlet",
     "Distribution",
+    "ExponentialFamily",
     "ExpRelaxedCategorical",
     "ExpTransform",
     "Exponential",

@@ -7,7 +7,7 @@ from typing import Any
 import nbgrad
 
 from .. import Tensor
-from ..base.errors import ArgumentError, ShapeError
+from ..base.errors import RangeError, ShapeError
 from . import constraints
 from .discrete import Categorical
 from .distribution import EMPTY, Distribution, Size
@@ -91,17 +91,21 @@ class MixtureSameFamily(Distribution):
         self, mixture_distribution: Categorical, component_distribution: Distribution, validate_args: bool | None = None
     ) -> None:
         if not isinstance(mixture_distribution, Categorical):
-            raise ArgumentError(
-                f"MixtureSameFamily: the mixture is a {type(mixture_distribution).__name__}, expected a Categorical."
-            )
+            raise RangeError(f"MixtureSameFamily: the mixture is a {type(mixture_distribution).__name__}, expected a Categorical.")
         if not isinstance(component_distribution, Distribution):
-            raise ArgumentError(
+            raise RangeError(
                 f"MixtureSameFamily: the components are a {type(component_distribution).__name__}, not a Distribution."
             )
         self._mixture_distribution, self._component_distribution = mixture_distribution, component_distribution
         count, batch = mixture_distribution._num_events, component_distribution.batch_shape
         if not batch or batch[-1] != count:
             raise ShapeError(f"MixtureSameFamily: {count} weights, and components of batch shape {list(batch)}.")
+        weights = mixture_distribution.batch_shape
+        if any(1 != size != other != 1 for size, other in zip(reversed(weights), reversed(batch[:-1]))):
+            raise ShapeError(
+                f"MixtureSameFamily: weights of batch shape {list(weights)}, and components of batch shape {list(batch)}: "
+                f"expected {list(batch[:-1])}."
+            )
         super().__init__(batch[:-1], component_distribution.event_shape, validate_args)
 
     mixture_distribution = property(lambda d: d._mixture_distribution)
@@ -146,7 +150,8 @@ class MixtureSameFamily(Distribution):
 
     def sample(self, sample_shape: Any = EMPTY) -> Tensor:
         with nbgrad.no_grad():
-            chosen, values = self._mixture_distribution.sample(sample_shape), self._component_distribution.sample(sample_shape)
+            chosen = self._mixture_distribution.expand(self.batch_shape).sample(sample_shape)  # weights may be shared
+            values = self._component_distribution.sample(sample_shape)
             dims = len(self.event_shape)
             place = chosen.reshape(*chosen.shape, 1, *(1,) * dims)
             place = place.expand(*chosen.shape, 1, *self.event_shape)
@@ -172,7 +177,7 @@ class TransformedDistribution(Distribution):
     def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None) -> None:
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
         if not all(isinstance(transform, Transform) for transform in self.transforms):
-            raise ArgumentError(f"TransformedDistribution: expected a Transform or a list of them, got {transforms!r}.")
+            raise RangeError(f"TransformedDistribution: expected a Transform or a list of them, got {transforms!r}.")
         whole, shape = self.whole, base_distribution.batch_shape + base_distribution.event_shape
         if len(shape) < whole.domain.event_dim:
             raise ShapeError(

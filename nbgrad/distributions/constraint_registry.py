@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..base.errors import NotSupportedError
+from ..base.errors import ArgumentError, NotSupportedError
 from . import constraints, transforms
 
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
@@ -29,7 +29,13 @@ class ConstraintRegistry:
         self._registry: dict[Any, Callable[[Any], transforms.Transform]] = {}
 
     def register(self, constraint: Any, factory: Callable | None = None) -> Callable:
-        """Let ``factory(constraint)`` make the transform for a constraint, or for all of its kind; without one, a decorator."""
+        """Let ``factory(constraint)`` make the transforms for all constraints of a kind; without one, a decorator.
+
+        Raises:
+            ArgumentError: no constraint, and no class of them.
+        """
+        if not issubclass(key_of(constraint), constraints.Constraint):
+            raise ArgumentError(f"constraint_registry: expected a Constraint, or a class of them, got {constraint!r}.")
         if factory is None:
             return lambda factory: self.register(constraint, factory)
         self._registry[key_of(constraint)] = factory
@@ -43,10 +49,8 @@ class ConstraintRegistry:
         return factory(constraint)
 
 
-def key_of(constraint: Any) -> Any:
-    """Regions of a kind differ in their bounds alone."""
-    if isinstance(constraint, constraints.Region):
-        return constraint.told
+def key_of(constraint: Any) -> type:
+    """The class: constraints of one differ in their bounds alone."""
     return constraint if isinstance(constraint, type) else type(constraint)
 
 
@@ -66,7 +70,6 @@ def both(*of: Any) -> Callable:
 
 
 both(constraints.real)(lambda constraint: transforms.identity_transform)
-both(constraints.positive, constraints.nonnegative)(lambda constraint: transforms.ExpTransform())
 both(constraints.corr_cholesky)(lambda constraint: transforms.CorrCholeskyTransform())
 biject_to.register(constraints.simplex, lambda constraint: transforms.StickBreakingTransform())
 transform_to.register(constraints.simplex, lambda constraint: transforms.SoftmaxTransform())
@@ -74,37 +77,46 @@ both(constraints.lower_cholesky)(lambda constraint: transforms.LowerCholeskyTran
 both(constraints.positive_definite, constraints.positive_semidefinite)(lambda constraint: transforms.PositiveDefiniteTransform())
 
 
-@both(constraints.greater_than(0), constraints.greater_than_eq(0))
+@both(constraints.greater_than, constraints.greater_than_eq)
 def above(constraint: Any) -> transforms.Transform:
     """exp, moved."""
     return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)])
 
 
-@both(constraints.less_than(0))
+@both(constraints.less_than)
 def below(constraint: Any) -> transforms.Transform:
     """-exp, moved."""
     return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)])
 
 
-both(constraints.unit_interval)(lambda constraint: transforms.SigmoidTransform())
-
-
-@both(constraints.interval(0, 1), constraints.half_open_interval(0, 1))
+@both(constraints.interval, constraints.half_open_interval)
 def between(constraint: Any) -> transforms.Transform:
-    """A sigmoid, moved and scaled."""
+    """A sigmoid, moved and scaled unless it leads there itself."""
     low, high = constraint.lower_bound, constraint.upper_bound
+    if isinstance(low, (int, float)) and isinstance(high, (int, float)) and (low, high) == (0, 1):
+        return transforms.SigmoidTransform()
     return transforms.ComposeTransform([transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)])
 
 
-def of_independent(registry: ConstraintRegistry) -> None:
-    """Of all dimensions alike."""
+def of_parts(registry: ConstraintRegistry) -> None:
+    """Of constraints that are made of others: of all dimensions alike, and along one dimension."""
     registry.register(
         constraints.independent,
         lambda constraint: transforms.IndependentTransform(
             registry(constraint.base_constraint), constraint.reinterpreted_batch_ndims
         ),
     )
+    registry.register(
+        constraints.cat,
+        lambda constraint: transforms.CatTransform(
+            [registry(part) for part in constraint.cseq], constraint.dim, constraint.lengths
+        ),
+    )
+    registry.register(
+        constraints.stack,
+        lambda constraint: transforms.StackTransform([registry(part) for part in constraint.cseq], constraint.dim),
+    )
 
 
-of_independent(biject_to)
-of_independent(transform_to)
+of_parts(biject_to)
+of_parts(transform_to)

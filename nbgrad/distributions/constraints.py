@@ -17,10 +17,11 @@ import nbgrad
 
 from .. import Tensor
 from ..base.dtypes import bool_
-from ..base.errors import NotSupportedError
+from ..base.errors import NotSupportedError, RangeError, ShapeError
 
 __all__ = [
     "Constraint",
+    "MixtureSameFamilyConstraint",
     "boolean",
     "cat",
     "corr_cholesky",
@@ -80,22 +81,15 @@ class Constraint:
         raise NotSupportedError(f"{type(self).__name__}: check is not defined. Hint: define it in the subclass.")
 
     def __repr__(self) -> str:
-        return type(self).__name__.lstrip("_")
+        return f"{type(self).__name__.lstrip('_')}()"
 
 
-class Region(Constraint):
-    """A region that a predicate describes; what it depends on are its attributes."""
-
-    def __init__(self, told: str, test: Callable[..., Tensor], discrete: bool = False, event_dim: int = 0, **bounds: Any) -> None:
-        self.told, self.test, self.is_discrete, self.event_dim, self.bounds = told, test, discrete, event_dim, bounds
-        self.__dict__.update(bounds)
-
-    def check(self, value: Tensor) -> Tensor:
-        return self.test(value, **self.bounds)
+class _Bounded(Constraint):
+    """A region of numbers between bounds, which are attributes and are told."""
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={bound}" for name, bound in self.bounds.items())
-        return f"{self.told}({given})" if given else self.told
+        given = ", ".join(f"{name}={bound}" for name, bound in vars(self).items())
+        return f"{type(self).__name__.lstrip('_')}({given})"
 
 
 class _Dependent(Constraint):
@@ -105,7 +99,7 @@ class _Dependent(Constraint):
         self.is_discrete, self.event_dim = is_discrete, event_dim
 
     def check(self, value: Tensor) -> Tensor:
-        raise NotSupportedError("constraints.dependent: it is known of a distribution alone. Hint: ask that for its support.")
+        raise RangeError("constraints.dependent: it is known of a distribution alone. Hint: ask that for its support.")
 
 
 class dependent_property(property, _Dependent):
@@ -128,8 +122,15 @@ def is_dependent(constraint: Any) -> bool:
     return isinstance(constraint, _Dependent)
 
 
-class _Independent(Constraint):
-    """A constraint whose last ``reinterpreted_batch_ndims`` dimensions belong to the event, too."""
+class _IndependentConstraint(Constraint):
+    """A constraint whose last ``reinterpreted_batch_ndims`` dimensions belong to the event, too.
+
+    Raises:
+        ShapeError: ``check`` gets a value of fewer dimensions.
+
+    >>> _IndependentConstraint(greater_than(0), 1).check(nbgrad.tensor([[1.0, 2.0], [0.0, 1.0]]))
+    tensor([ True, False])
+    """
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
         self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
@@ -138,16 +139,18 @@ class _Independent(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         found = self.base_constraint.check(value)
+        if found.dim() < self.reinterpreted_batch_ndims:
+            raise ShapeError(f"{self}: the value has shape {list(value.shape)}, expected at least {self.event_dim} dimensions.")
         return over_last(found, self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
-        return f"independent({self.base_constraint}, {self.reinterpreted_batch_ndims})"
+        return f"IndependentConstraint({self.base_constraint}, {self.reinterpreted_batch_ndims})"
 
 
 def widened(constraint: Constraint, event_dim: int) -> Constraint:
     """A constraint of events of so many dimensions, or of its own if they are more."""
     more = event_dim - constraint.event_dim
-    return _Independent(constraint, more) if more > 0 else constraint
+    return _IndependentConstraint(constraint, more) if more > 0 else constraint
 
 
 def over_last(valid: Tensor, dims: int) -> Tensor:
@@ -155,39 +158,53 @@ def over_last(valid: Tensor, dims: int) -> Tensor:
     return valid.all(tuple(range(-dims, 0))) if dims else valid
 
 
-class _Joined(Constraint):
-    """Constraints of the parts of a tensor, along a dimension."""
-
-    def __init__(self, parts: Sequence[Constraint], dim: int, split: Callable[[Tensor], Sequence[Tensor]], join: Callable) -> None:
-        self.parts, self.dim, self.split, self.join = list(parts), dim, split, join
-        self.is_discrete = any(part.is_discrete for part in parts)
-        self.event_dim = max(part.event_dim for part in parts)
-
-    def check(self, value: Tensor) -> Tensor:
-        return self.join([part.check(v) for part, v in zip(self.parts, self.split(value), strict=True)], self.dim)
-
-
-def cat(cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> Constraint:
+class _Cat(Constraint):
     """Constraints of parts of the given lengths, one after the other along a dimension.
 
-    >>> cat([greater_than(0), less_than(0)], lengths=[1, 2]).check(nbgrad.tensor([2.0, -1.0, 1.0]))
+    >>> _Cat([greater_than(0), less_than(0)], lengths=[1, 2]).check(nbgrad.tensor([2.0, -1.0, 1.0]))
     tensor([ True,  True, False])
     """
-    sizes = [1] * len(cseq) if lengths is None else [*lengths]
-    return _Joined(cseq, dim, lambda value: value.split(sizes, dim), nbgrad.cat)
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None) -> None:
+        self.cseq, self.dim, self.lengths = list(cseq), dim, [1] * len(cseq) if lengths is None else list(lengths)
+        self.is_discrete = any(part.is_discrete for part in cseq)
+        self.event_dim = max(part.event_dim for part in cseq)
+
+    def check(self, value: Tensor) -> Tensor:
+        parts = value.split(self.lengths, self.dim)
+        return nbgrad.cat([part.check(v) for part, v in zip(self.cseq, parts, strict=True)], self.dim)
 
 
-def stack(cseq: Sequence[Constraint], dim: int = 0) -> Constraint:
+class _Stack(Constraint):
     """Constraints of the slices along a dimension.
 
-    >>> stack([greater_than(0), less_than(0)]).check(nbgrad.tensor([2.0, 1.0]))
+    Raises:
+        ShapeError: ``check`` gets a value that has another number of slices.
+
+    >>> _Stack([greater_than(0), less_than(0)]).check(nbgrad.tensor([2.0, 1.0]))
     tensor([ True, False])
     """
-    return _Joined(cseq, dim, lambda value: value.unbind(dim), nbgrad.stack)
+
+    def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
+        self.cseq, self.dim = list(cseq), dim
+        self.is_discrete = any(part.is_discrete for part in cseq)
+        self.event_dim = max(part.event_dim for part in cseq) + (dim < 0)
+
+    def check(self, value: Tensor) -> Tensor:
+        if value.shape[self.dim] != len(self.cseq):
+            raise ShapeError(
+                f"constraints.stack: the value has shape {list(value.shape)}, expected {len(self.cseq)} slices along "
+                f"dimension {self.dim}, one for each constraint."
+            )
+        return nbgrad.stack([part.check(v) for part, v in zip(self.cseq, value.unbind(self.dim))], self.dim)
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """The support of the components of a mixture, which stand in a dimension of their own."""
+    """The support of the components of a mixture, which stand in a dimension of their own.
+
+    >>> MixtureSameFamilyConstraint(greater_than(nbgrad.tensor([0.0, 1.0]))).check(nbgrad.tensor([2.0, 0.5]))
+    tensor([ True, False])
+    """
 
     def __init__(self, base_constraint: Constraint) -> None:
         self.base_constraint = base_constraint
@@ -197,146 +214,240 @@ class MixtureSameFamilyConstraint(Constraint):
         place = value.dim() - self.event_dim
         return self.base_constraint.check(value.unsqueeze(place)).all(-1)
 
+    def __repr__(self) -> str:
+        return f"MixtureSameFamilyConstraint({self.base_constraint})"
+
+
+# Numbers
+
+
+class _Real(Constraint):
+    def check(self, value: Tensor) -> Tensor:
+        return value == value  # all but NaN
+
+
+class _From(_Bounded):
+    def __init__(self, lower_bound: Any) -> None:
+        self.lower_bound = lower_bound
+
+
+class _Between(_Bounded):
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+
+class _GreaterThan(_From):
+    """Reals above a bound.
+
+    >>> _GreaterThan(0).check(nbgrad.tensor([0.0, 0.5]))
+    tensor([False,  True])
+    """
+
+    def check(self, value: Tensor) -> Tensor:
+        return self.lower_bound < value
+
+
+class _GreaterThanEq(_From):
+    """Reals from a bound on.
+
+    >>> _GreaterThanEq(0).check(nbgrad.tensor([0.0, -0.5]))
+    tensor([ True, False])
+    """
+
+    def check(self, value: Tensor) -> Tensor:
+        return self.lower_bound <= value
+
+
+class _LessThan(_Bounded):
+    """Reals below a bound.
+
+    >>> _LessThan(0).check(nbgrad.tensor([0.0, -0.5]))
+    tensor([False,  True])
+    """
+
+    def __init__(self, upper_bound: Any) -> None:
+        self.upper_bound = upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return value < self.upper_bound
+
+
+class _Interval(_Between):
+    """Reals of a closed interval.
+
+    >>> _Interval(0, 1).check(nbgrad.tensor([0.0, 1.5]))
+    tensor([ True, False])
+    """
+
+    def check(self, value: Tensor) -> Tensor:
+        return (self.lower_bound <= value) & (value <= self.upper_bound)
+
+
+class _HalfOpenInterval(_Between):
+    """Reals from a bound on, below another one.
+
+    >>> _HalfOpenInterval(0, 1).check(nbgrad.tensor([0.0, 1.0]))
+    tensor([ True, False])
+    """
+
+    def check(self, value: Tensor) -> Tensor:
+        return (self.lower_bound <= value) & (value < self.upper_bound)
+
 
 def is_whole(value: Tensor) -> Tensor:
     """Whether values are whole numbers."""
     return value % 1 == 0
 
 
-def is_symmetric(value: Tensor) -> Tensor:
-    """Whether matrices are symmetric."""
-    return is_square(value) & nbgrad.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
+class _Boolean(Constraint):
+    is_discrete = True
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value == 0) | (value == 1)
 
 
-def is_square(value: Tensor) -> Tensor:
-    """Whether matrices are square."""
-    return nbgrad.full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=bool_, device=value.device)
-
-
-def is_lower(value: Tensor) -> Tensor:
-    """Whether matrices are lower triangular."""
-    return (value.tril() == value).all(-2).all(-1)
-
-
-def is_cholesky(value: Tensor) -> Tensor:
-    """Whether matrices are lower triangular with a positive diagonal."""
-    return is_lower(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
-
-
-def has_rows_of_length_one(value: Tensor) -> Tensor:
-    """Whether the rows of Cholesky factors have length one."""
-    tolerance = nbgrad.finfo(value.dtype).eps * value.size(-1) * 10
-    return is_cholesky(value) & ((value.square().sum(-1) - 1).abs() < tolerance).all(-1)
-
-
-def is_definite(value: Tensor) -> Tensor:
-    """Whether matrices are symmetric, with positive eigenvalues."""
-    return is_symmetric(value) & (nbgrad.linalg.eigvalsh(value) > 0).all(-1)
-
-
-def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Reals of a closed interval.
-
-    >>> interval(0, 1).check(nbgrad.tensor([0.0, 1.5]))
-    tensor([ True, False])
-    """
-    return Region(
-        "interval",
-        lambda x, lower_bound, upper_bound: (lower_bound <= x) & (x <= upper_bound),
-        lower_bound=lower_bound,
-        upper_bound=upper_bound,
-    )
-
-
-def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Reals from a bound on, below another one.
-
-    >>> half_open_interval(0, 1).check(nbgrad.tensor([0.0, 1.0]))
-    tensor([ True, False])
-    """
-    return Region(
-        "half_open_interval",
-        lambda x, lower_bound, upper_bound: (lower_bound <= x) & (x < upper_bound),
-        lower_bound=lower_bound,
-        upper_bound=upper_bound,
-    )
-
-
-def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
+class _IntegerInterval(_Between):
     """Whole numbers of a closed interval.
 
-    >>> integer_interval(0, 2).check(nbgrad.tensor([2.0, 0.5]))
+    >>> _IntegerInterval(0, 2).check(nbgrad.tensor([2.0, 0.5]))
     tensor([ True, False])
     """
-    return Region(
-        "integer_interval",
-        lambda x, lower_bound, upper_bound: is_whole(x) & (lower_bound <= x) & (x <= upper_bound),
-        discrete=True,
-        lower_bound=lower_bound,
-        upper_bound=upper_bound,
-    )
+
+    is_discrete = True
+
+    def check(self, value: Tensor) -> Tensor:
+        return is_whole(value) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
-def greater_than(lower_bound: Any) -> Constraint:
-    """Reals above a bound.
+class _IntegerGreaterThan(_From):
+    is_discrete = True
 
-    >>> greater_than(0).check(nbgrad.tensor([0.0, 0.5]))
-    tensor([False,  True])
-    """
-    return Region("greater_than", lambda x, lower_bound: lower_bound < x, lower_bound=lower_bound)
+    def check(self, value: Tensor) -> Tensor:
+        return is_whole(value) & (value >= self.lower_bound)
 
 
-def greater_than_eq(lower_bound: Any) -> Constraint:
-    """Reals from a bound on.
-
-    >>> greater_than_eq(0).check(nbgrad.tensor([0.0, -0.5]))
-    tensor([ True, False])
-    """
-    return Region("greater_than_eq", lambda x, lower_bound: lower_bound <= x, lower_bound=lower_bound)
+# Vectors
 
 
-def less_than(upper_bound: Any) -> Constraint:
-    """Reals below a bound.
-
-    >>> less_than(0).check(nbgrad.tensor([0.0, -0.5]))
-    tensor([False,  True])
-    """
-    return Region("less_than", lambda x, upper_bound: x < upper_bound, upper_bound=upper_bound)
-
-
-def multinomial(upper_bound: Any) -> Constraint:
+class _Multinomial(Constraint):
     """Counts in the last dimension, with a sum of at most ``upper_bound``.
 
-    >>> multinomial(3).check(nbgrad.tensor([[1.0, 2.0], [2.0, 2.0]]))
+    >>> _Multinomial(3).check(nbgrad.tensor([[1.0, 2.0], [2.0, 2.0]]))
     tensor([ True, False])
     """
-    return Region(
-        "multinomial",
-        lambda x, upper_bound: (x >= 0).all(-1) & (x.sum(-1) <= upper_bound),
-        discrete=True,
-        event_dim=1,
-        upper_bound=upper_bound,
-    )
 
+    is_discrete, event_dim = True, 1
+
+    def __init__(self, upper_bound: Any) -> None:
+        self.upper_bound = upper_bound
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
+
+
+class _OneHot(Constraint):
+    is_discrete, event_dim = True, 1
+
+    def check(self, value: Tensor) -> Tensor:
+        return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
+
+
+class _Simplex(Constraint):
+    event_dim = 1
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+
+
+# Matrices
+
+
+class _Matrices(Constraint):
+    event_dim = 2
+
+
+class _Square(_Matrices):
+    def check(self, value: Tensor) -> Tensor:
+        return nbgrad.full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=bool_, device=value.device)
+
+
+class _Symmetric(_Square):
+    def check(self, value: Tensor) -> Tensor:
+        is_square = super().check(value)
+        if value.shape[-2] != value.shape[-1]:
+            return is_square
+        return nbgrad.isclose(value, value.mT, atol=1e-6).all(-2).all(-1)
+
+
+class _OfEigenvalues(_Symmetric):
+    """Symmetric matrices of whose eigenvalues something is demanded."""
+
+    def accepts(self, eigenvalues: Tensor) -> Tensor:
+        """Which eigenvalues may be."""
+        raise NotImplementedError
+
+    def check(self, value: Tensor) -> Tensor:
+        symmetric = super().check(value)
+        if value.shape[-2] != value.shape[-1]:
+            return symmetric
+        symmetric = symmetric & value.isfinite().all(-1).all(-1)
+        looked_at = value.masked_fill(~symmetric[..., None, None], 0.0)  # infinities and NaN have no eigenvalues
+        return symmetric & self.accepts(nbgrad.linalg.eigvalsh(looked_at)).all(-1)
+
+
+class _PositiveDefinite(_OfEigenvalues):
+    def accepts(self, eigenvalues: Tensor) -> Tensor:
+        return eigenvalues > 0
+
+
+class _PositiveSemidefinite(_OfEigenvalues):
+    def accepts(self, eigenvalues: Tensor) -> Tensor:
+        return eigenvalues >= 0
+
+
+class _LowerTriangular(_Matrices):
+    def check(self, value: Tensor) -> Tensor:
+        return (value.tril() == value).all(-2).all(-1)
+
+
+class _LowerCholesky(_LowerTriangular):
+    def check(self, value: Tensor) -> Tensor:
+        return super().check(value) & (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
+
+
+class _CorrCholesky(_LowerCholesky):
+    def check(self, value: Tensor) -> Tensor:
+        tolerance = nbgrad.finfo(value.dtype).eps * value.size(-1) * 10
+        return super().check(value) & ((value.square().sum(-1) - 1).abs() < tolerance).all(-1)
+
+
+# The names of programs: classes, so that ``isinstance`` and ``biject_to.register`` know all constraints of a kind.
+cat = _Cat
+stack = _Stack
+independent = _IndependentConstraint
+greater_than = _GreaterThan
+greater_than_eq = _GreaterThanEq
+less_than = _LessThan
+interval = _Interval
+half_open_interval = _HalfOpenInterval
+integer_interval = _IntegerInterval
+multinomial = _Multinomial
 
 dependent = _Dependent()
-independent = _Independent
-boolean: Constraint = Region("boolean", lambda x: (x == 0) | (x == 1), discrete=True)
-nonnegative_integer: Constraint = Region("nonnegative_integer", lambda x: is_whole(x) & (x >= 0), discrete=True)
-positive_integer: Constraint = Region("positive_integer", lambda x: is_whole(x) & (x >= 1), discrete=True)
-real: Constraint = Region("real", lambda x: x == x)
+boolean: Constraint = _Boolean()
+nonnegative_integer: Constraint = _IntegerGreaterThan(0)
+positive_integer: Constraint = _IntegerGreaterThan(1)
+real: Constraint = _Real()
 real_vector: Constraint = independent(real, 1)
-positive: Constraint = Region("positive", lambda x: x > 0)
-nonnegative: Constraint = Region("nonnegative", lambda x: x >= 0)
-unit_interval: Constraint = Region("unit_interval", lambda x: (x >= 0) & (x <= 1))
-simplex: Constraint = Region("simplex", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), event_dim=1)
-one_hot: Constraint = Region("one_hot", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), discrete=True, event_dim=1)
-square: Constraint = Region("square", is_square, event_dim=2)
-symmetric: Constraint = Region("symmetric", is_symmetric, event_dim=2)
-lower_triangular: Constraint = Region("lower_triangular", is_lower, event_dim=2)
-lower_cholesky: Constraint = Region("lower_cholesky", is_cholesky, event_dim=2)
-corr_cholesky: Constraint = Region("corr_cholesky", has_rows_of_length_one, event_dim=2)
-positive_definite: Constraint = Region("positive_definite", is_definite, event_dim=2)
-positive_semidefinite: Constraint = Region(
-    "positive_semidefinite", lambda x: is_symmetric(x) & (nbgrad.linalg.eigvalsh(x) >= 0).all(-1), event_dim=2
-)
+positive: Constraint = greater_than(0.0)
+nonnegative: Constraint = greater_than_eq(0.0)
+unit_interval: Constraint = interval(0.0, 1.0)
+simplex: Constraint = _Simplex()
+one_hot: Constraint = _OneHot()
+square: Constraint = _Square()
+symmetric: Constraint = _Symmetric()
+lower_triangular: Constraint = _LowerTriangular()
+lower_cholesky: Constraint = _LowerCholesky()
+corr_cholesky: Constraint = _CorrCholesky()
+positive_definite: Constraint = _PositiveDefinite()
+positive_semidefinite: Constraint = _PositiveSemidefinite()

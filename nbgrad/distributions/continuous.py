@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import nbgrad
 
@@ -10,6 +11,7 @@ from .. import Tensor
 from . import constraints
 from .constraints import positive, real
 from .distribution import Family, Size, lazy, noise, require
+from .exp_family import ExponentialFamily
 from .location_scale import LOG_2PI
 from .odds import Odds, clamp_probs
 from .sampling import log_gamma_sample, von_mises_sample
@@ -30,6 +32,11 @@ class Uniform(Family):
     mode = property(lambda d: math.nan * d.high)
     stddev = property(lambda d: (d.high - d.low) / math.sqrt(12))
     variance = property(lambda d: (d.high - d.low).square() / 12)
+
+    @property
+    def arg_constraints(self) -> dict[str, constraints.Constraint]:
+        """``low`` lies below ``high``."""
+        return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
 
     @constraints.dependent_property
     def support(self) -> constraints.Constraint:
@@ -56,7 +63,7 @@ class Uniform(Family):
         return (self.high - self.low).log()
 
 
-class Exponential(Family):
+class Exponential(Family, ExponentialFamily):
     """The exponential distribution of mean ``1 / rate``.
 
     >>> Exponential(2.0).mean
@@ -86,7 +93,7 @@ class Exponential(Family):
         return 1 - self.rate.log()
 
 
-class Gamma(Family):
+class Gamma(Family, ExponentialFamily):
     """The gamma distribution of mean ``concentration / rate``.
 
     Samples are differentiable by both parameters: see ``sampling.log_gamma_sample``.
@@ -105,6 +112,10 @@ class Gamma(Family):
     def draw(self, shape: Size) -> Tensor:
         value = log_gamma_sample(self.concentration.expand(tuple(shape))).exp() / self.rate
         return value.clamp(min=nbgrad.finfo(value.dtype).tiny)
+
+    def log_prob(self, value: Any) -> Tensor:
+        """The logarithm of the density at events, which may be numbers: they take the dtype of the parameters."""
+        return super().log_prob(nbgrad.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device))
 
     def log_density(self, value: Tensor) -> Tensor:
         a, rate = self.concentration, self.rate
@@ -163,6 +174,11 @@ class InverseGamma(Family):
         a = self.concentration
         return nbgrad.xlogy(a, self.rate) - (a + 1) * value.log() - self.rate / value - nbgrad.lgamma(a)
 
+    def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value, constraints.nonnegative)  # 0 is no event, but none lies below it
+        return self.cumulative(value)
+
     def cumulative(self, value: Tensor) -> Tensor:
         return nbgrad.special.gammaincc(self.concentration, self.rate / value)
 
@@ -183,7 +199,7 @@ def dirichlet_mode(concentration: Tensor) -> Tensor:
     return nbgrad.where(wide, nbgrad.nn.functional.one_hot(mode.argmax(-1), a.size(-1)).to(a.dtype), mode)
 
 
-class Beta(Family):
+class Beta(Family, ExponentialFamily):
     """The beta distribution on the unit interval.
 
     >>> Beta(2.0, 3.0).mean
@@ -269,7 +285,7 @@ class VonMises(Family):
         return k * (nbgrad.cos(value - self.loc) - 1) - LOG_2PI - nbgrad.special.i0e(k).log()
 
 
-class ContinuousBernoulli(Odds):
+class ContinuousBernoulli(Odds, ExponentialFamily):
     """The continuous Bernoulli distribution on the unit interval, of density proportional to ``probs**x (1 - probs)**(1 - x)``.
 
     Args:
@@ -320,8 +336,9 @@ class ContinuousBernoulli(Odds):
 
     def cumulative(self, value: Tensor) -> Tensor:
         apart, p = self._apart()
+        value = value.clamp(0, 1)
         inner = (p**value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1)
-        return nbgrad.where(apart, inner, value).clamp(0, 1)
+        return nbgrad.where(apart, inner, value)
 
     def quantile(self, value: Tensor) -> Tensor:
         apart, p = self._apart()

@@ -11,8 +11,9 @@ from .. import Tensor
 from ..base.errors import NotSupportedError
 from . import constraints
 from .constraints import real, unit_interval
-from .distribution import Family, Size, lazy, noise
-from .odds import Odds, clamp_probs
+from .distribution import Family, Size, lazy, noise, require, values_are_known
+from .exp_family import ExponentialFamily
+from .odds import Odds, broadcast_all, clamp_probs
 from .sampling import binomial_sample, log_gamma_sample, poisson_sample
 
 __all__ = [
@@ -30,7 +31,7 @@ __all__ = [
 functional = nbgrad.nn.functional
 
 
-class Bernoulli(Odds):
+class Bernoulli(Odds, ExponentialFamily):
     """1 with probability ``probs``, else 0.
 
     >>> Bernoulli(0.25).log_prob(nbgrad.tensor([1.0, 0.0]))
@@ -47,7 +48,7 @@ class Bernoulli(Odds):
         return nbgrad.bernoulli(self.probs.expand(tuple(shape)))
 
     def log_density(self, value: Tensor) -> Tensor:
-        logits, value = nbgrad.broadcast_tensors(self.logits, value)
+        logits, value = broadcast_all(self.logits, value)
         return -functional.binary_cross_entropy_with_logits(logits, value.to(logits.dtype), reduction="none")
 
     def entropy(self) -> Tensor:
@@ -74,6 +75,11 @@ class Geometric(Odds):
     mean = property(lambda d: 1 / d.probs - 1)
     mode = property(lambda d: nbgrad.zeros_like(d.probs))
     variance = property(lambda d: (1 / d.probs - 1) / d.probs)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if "probs" in vars(self):
+            require("Geometric", "the parameter probs", self.probs, constraints.positive)  # a first success has to come
 
     def draw(self, shape: Size) -> Tensor:
         return (
@@ -143,7 +149,7 @@ class NegativeBinomial(Odds):
     tensor(2.)
     """
 
-    parameters = {"total_count": constraints.nonnegative, "probs": constraints.half_open_interval(0, 1), "logits": real}
+    parameters = {"total_count": constraints.nonnegative, "probs": constraints.half_open_interval(0.0, 1.0), "logits": real}
     support = constraints.nonnegative_integer
     mean = property(lambda d: d.total_count * nbgrad.exp(d.logits))
     mode = property(lambda d: ((d.total_count - 1) * d.logits.exp()).floor().clamp(min=0))
@@ -160,7 +166,7 @@ class NegativeBinomial(Odds):
         return log_weight - counted.masked_fill(n + value == 0, 0.0)
 
 
-class Poisson(Family):
+class Poisson(Family, ExponentialFamily):
     """The Poisson distribution: how many independent events happen, of which ``rate`` are expected.
 
     >>> Poisson(2.0).log_prob(nbgrad.tensor(0.0))
@@ -176,24 +182,46 @@ class Poisson(Family):
         return poisson_sample(self.rate.expand(tuple(shape)))
 
     def log_density(self, value: Tensor) -> Tensor:
-        return nbgrad.xlogy(value, self.rate) - self.rate - nbgrad.lgamma(value + 1)
+        rate, value = broadcast_all(self.rate, value)
+        return nbgrad.xlogy(value, rate) - rate - nbgrad.lgamma(value + 1)
 
     def cumulative(self, value: Tensor) -> Tensor:
         return nbgrad.special.gammaincc(value.floor() + 1, self.rate)
+
+
+class _OpenInterval(constraints.interval):
+    """Reals of an open interval."""
+
+    def check(self, value: Tensor) -> Tensor:
+        return (self.lower_bound < value) & (value < self.upper_bound)
 
 
 class Choice(Family):
     """Families of weights in the last dimension, given as they are or by their logarithms; they are scaled to a sum of 1."""
 
     parameters = {"probs": constraints.independent(constraints.nonnegative, 1), "logits": constraints.real_vector}
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}  # of what they become
     either = ("probs", "logits")
 
     def fill(self, values: dict, validate_args: bool | None) -> None:
         super().fill(values, validate_args)
         if "probs" in vars(self):
-            self.probs = self.probs / self.probs.sum(-1, keepdim=True)
+            total = self.probs.sum(-1, keepdim=True)
+            self.check_total("the sum of probs", total, 0.0)
+            self.probs = self.probs / total
         else:
-            self.logits = self.logits - self.logits.logsumexp(-1, keepdim=True)
+            total = self.logits.logsumexp(-1, keepdim=True)
+            self.check_total("logsumexp of logits", total, -math.inf)
+            self.logits = self.logits - total
+
+    def check_total(self, what: str, total: Tensor, least: float) -> None:
+        """Refuse weights that cannot be scaled.
+
+        Raises:
+            RangeError: there is nothing to choose, or a weight is infinite.
+        """
+        if self._validate_args and values_are_known():
+            require(type(self).__name__, what, total, _OpenInterval(least, math.inf))
 
     @lazy
     def probs(self) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import nbgrad
@@ -14,7 +14,18 @@ from ..base.grad_mode import traces
 from ..tensors.batch_levels import open_levels
 from .constraints import Constraint, is_dependent
 
-__all__ = ["REQUIRED", "Declared", "Distribution", "Family", "lazy", "noise", "options_of", "require", "tensors_of"]
+__all__ = [
+    "REQUIRED",
+    "Declared",
+    "Distribution",
+    "Family",
+    "lazy",
+    "noise",
+    "options_of",
+    "require",
+    "tensors_of",
+    "values_are_known",
+]
 
 Size = nbgrad.Size
 EMPTY = Size()
@@ -60,12 +71,15 @@ class Distribution:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
-        if self._validate_args and not (traces or open_levels):
+        if self._validate_args and values_are_known():
             self._check_parameters()
 
+    def _constraints_of_arguments(self) -> dict[str, Any]:
+        """What parameters have to satisfy as they are given."""
+        return self.arg_constraints
+
     def _check_parameters(self) -> None:
-        constraints: Any = getattr(self, "arg_constraints", {})
-        for name, constraint in constraints.items():
+        for name, constraint in self._constraints_of_arguments().items():
             value = vars(self).get(name)
             if isinstance(value, Tensor) and not is_dependent(constraint):
                 require(f"{type(self).__name__}", f"the parameter {name}", value, constraint)
@@ -171,15 +185,15 @@ class Distribution:
         """``exp(entropy())``."""
         return self.entropy().exp()
 
-    def _validate_sample(self, value: Tensor) -> None:
-        """Refuse what is no event.
+    def _validate_sample(self, value: Tensor, support: Constraint | None = None) -> None:
+        """Refuse what is no event, or does not lie in the given region.
 
         Raises:
-            ArgumentError: no tensor. ShapeError: it does not broadcast to the shape of events. RangeError: outside of the support.
+            RangeError: no tensor, or outside of the support. ShapeError: it does not broadcast to the shape of events.
         """
         name = type(self).__name__
         if not isinstance(value, Tensor):
-            raise ArgumentError(f"{name}: the value is a {type(value).__name__}, expected a tensor. Hint: nbgrad.tensor(value).")
+            raise RangeError(f"{name}: the value is a {type(value).__name__}, expected a tensor. Hint: nbgrad.tensor(value).")
         events = len(self._event_shape)
         if tuple(value.shape[value.dim() - events :] if events else ()) != tuple(self._event_shape):
             raise ShapeError(
@@ -189,9 +203,9 @@ class Distribution:
         for size, wanted in zip(reversed(value.shape), reversed(expected)):
             if size != 1 and wanted != 1 and size != wanted:
                 raise ShapeError(f"{name}: a value of shape {list(value.shape)} does not broadcast to {list(expected)}.")
-        if traces or open_levels or self.support is None:
-            return
-        require(name, "the value", value, self.support)
+        support = self.support if support is None else support
+        if support is not None and values_are_known():
+            require(name, "the value", value, support)
 
     def __repr__(self) -> str:
         return self._told(name for name in self.arg_constraints if name in vars(self))
@@ -200,6 +214,11 @@ class Distribution:
         values = [(name, getattr(self, name)) for name in names]
         told = ", ".join(f"{name}: {value if value.numel() == 1 else value.size()}" for name, value in values)
         return f"{type(self).__name__}({told})"
+
+
+def values_are_known() -> bool:
+    """Whether values may be looked at: not inside of ``compile`` and ``vmap``."""
+    return not (traces or open_levels)
 
 
 OF_DISTRIBUTIONS = " Hint: validate_args=False does not look."
@@ -261,22 +280,24 @@ def options_of(values: Iterable[Any]) -> dict[str, Any]:
     return {"dtype": nbgrad.get_default_dtype()} if like is None else {"dtype": like.dtype, "device": like.device}
 
 
-def tensors_of(owner: str, values: Mapping[str, Any], parameters: Mapping[str, Constraint]) -> tuple[Size, dict[str, Tensor]]:
+def tensors_of(
+    owner: str, values: Mapping[str, Any], parameters: Mapping[str, Constraint], optional: Container[str] = ()
+) -> tuple[Size, dict[str, Tensor]]:
     """The shape that parameters broadcast to, beside what stands apart in each, and they as tensors of it.
 
-    Numbers take dtype and device of those that are tensors; None: not given.
+    Numbers take dtype and device of those that are tensors; None: not given, which only those that are optional may be.
 
     Raises:
-        ArgumentError: neither. ShapeError: too few dimensions, or they do not broadcast.
+        RangeError: neither. ShapeError: too few dimensions, or they do not broadcast.
     """
     options = options_of(values.values())
     found, batches = {}, []
     for name, value in values.items():
-        if value is None:
+        if value is None and name in optional:
             continue
         if not isinstance(value, Tensor):
             if not isinstance(value, (int, float)) and not hasattr(value, "__float__"):
-                raise ArgumentError(f"{owner}: {name} is a {type(value).__name__}, expected a number or a tensor.")
+                raise RangeError(f"{owner}: {name} is a {type(value).__name__}, expected a number or a tensor.")
             value = nbgrad.tensor(float(value), **options)
         dims = parameters[name].event_dim
         if value.dim() < dims:
@@ -318,13 +339,17 @@ class Declared:
     def __init_subclass__(cls, **options: Any) -> None:
         """Give a class its constraints, and a signature of its arguments unless it has a constructor of its own."""
         super().__init_subclass__(**options)
-        cls.arg_constraints = cls.parameters
+        if "parameters" in vars(cls) and "arg_constraints" not in vars(cls):
+            cls.arg_constraints = cls.parameters
         if "__init__" not in vars(cls):
             keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
             defaults = {**dict.fromkeys(cls.either), **cls.settings, **cls.defaults, "validate_args": None}
             names = [*(cls.arguments or (*cls.settings, *cls.parameters)), "validate_args"]
             told = [inspect.Parameter(name, keyword, default=defaults.get(name, REQUIRED)) for name in names]
             cls.__signature__ = inspect.Signature(told)  # type: ignore[attr-defined]
+
+    def _constraints_of_arguments(self) -> dict[str, Any]:
+        return self.parameters
 
     def bound(self, args: tuple, options: dict[str, Any]) -> tuple[dict[str, Any], bool | None]:
         """Parameters by name, and ``validate_args``; settings are attributes from now on.
@@ -370,7 +395,7 @@ class Family(Declared, Distribution):
         name = type(self).__name__
         if self.either and sum(values[each] is not None for each in self.either) != 1:
             raise RangeError(f"{name}: expected one of {' and '.join(self.either)}, got both or none.")
-        batch, tensors = tensors_of(name, values, self.parameters)
+        batch, tensors = tensors_of(name, values, self.parameters, optional={*self.either, *self.defaults})
         vars(self).update(tensors)
         super().__init__(batch, self.event_of({each: x.shape[len(batch) :] for each, x in tensors.items()}), validate_args)
 
@@ -383,6 +408,13 @@ class Family(Declared, Distribution):
     def param(self) -> Tensor:
         """A parameter, of ``either`` if there are two: for its shape, dtype and device."""
         return next(vars(self)[name] for name in self.either or self.parameters if name in vars(self))
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the parameter that was given, with the batch's."""
+        if not self.either:
+            raise AttributeError(f"{type(self).__name__} has no attribute 'param_shape': it has no parameter of two forms.")
+        return self.param.size()
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new, batch = self._get_checked_instance(type(self), _instance), Size(batch_shape)
@@ -429,7 +461,7 @@ class Family(Declared, Distribution):
         return self.log_density(value)
 
     def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
+        if self._validate_args and type(self).cumulative is not Family.cumulative:
             self._validate_sample(value)
         return self.cumulative(value)
 

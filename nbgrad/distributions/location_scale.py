@@ -12,6 +12,7 @@ from .. import Tensor
 from . import constraints
 from .constraints import positive, real
 from .distribution import Family, Size, noise
+from .exp_family import ExponentialFamily
 from .sampling import log_gamma_sample
 
 __all__ = ["EULER", "LOG_2PI", "Cauchy", "GeneralizedPareto", "Gumbel", "Laplace", "LocationScale", "Normal", "StudentT"]
@@ -58,7 +59,7 @@ class LocationScale(Family):
         return self.scale.log() + self.standard_entropy
 
 
-class Normal(LocationScale):
+class Normal(LocationScale, ExponentialFamily):
     """The normal distribution of mean ``loc`` and standard deviation ``scale``.
 
     >>> Normal(0.0, 2.0).log_prob(nbgrad.tensor(1.0))

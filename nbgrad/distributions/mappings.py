@@ -13,7 +13,20 @@ from ..base.errors import NotSupportedError, RangeError, ShapeError
 from . import constraints
 from .constraints import Constraint
 
-__all__ = ["ComposeTransform", "IndependentTransform", "ReshapeTransform", "Transform", "identity_transform", "summed"]
+__all__ = ["ComposeTransform", "IndependentTransform", "ReshapeTransform", "Transform", "at_least", "identity_transform", "summed"]
+
+
+def at_least(owner: Any, shape: Any, dims: int) -> Any:
+    """The shape of an argument or of a value, which has so many dimensions or more.
+
+    Raises:
+        ShapeError: it has fewer.
+    """
+    if len(shape) < dims:
+        raise ShapeError(
+            f"{type(owner).__name__}: got a shape of {len(shape)} dimensions, {list(shape)}, expected at least {dims}."
+        )
+    return nbgrad.Size(shape)
 
 
 def summed(x: Tensor, dims: int) -> Tensor:
@@ -115,12 +128,20 @@ class Transform:
         raise NotSupportedError(f"{type(self).__name__}: it has no Jacobian determinant.")
 
     def forward_shape(self, shape: Any) -> Any:
-        """The shape of values, from that of arguments."""
-        return nbgrad.Size(shape)
+        """The shape of values, from that of arguments.
+
+        Raises:
+            ShapeError: arguments have more dimensions.
+        """
+        return at_least(self, shape, self.domain.event_dim)
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The shape of arguments, from that of values."""
-        return nbgrad.Size(shape)
+        """The shape of arguments, from that of values.
+
+        Raises:
+            ShapeError: values have more dimensions.
+        """
+        return at_least(self, shape, self.codomain.event_dim)
 
     def parts(self) -> tuple:
         """What makes two transforms of a class equal."""
@@ -204,8 +225,11 @@ class ComposeTransform(Transform):
             self._inv._inv = self
         return self._inv
 
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return self if self._cache_size == cache_size else ComposeTransform(self.transforms, cache_size)
+
     def __call__(self, x: Tensor) -> Tensor:
-        for part in self.transforms:
+        for part in self.transforms:  # which have the cache
             x = part(x)
         return x
 
@@ -273,13 +297,24 @@ class IndependentTransform(Transform):
         return self.base_transform, self.reinterpreted_batch_ndims
 
     def _call(self, x: Tensor) -> Tensor:
+        at_least(self, x.shape, self.domain.event_dim)
         return self.base_transform(x)
 
     def _inverse(self, y: Tensor) -> Tensor:
+        at_least(self, y.shape, self.codomain.event_dim)
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return summed(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return self.base_transform.forward_shape(super().forward_shape(shape))
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return self.base_transform.inverse_shape(super().inverse_shape(shape))
+
+    def __repr__(self) -> str:
+        return f"IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
 
 
 class ReshapeTransform(Transform):
@@ -312,7 +347,19 @@ class ReshapeTransform(Transform):
         return nbgrad.zeros(x.shape[: x.dim() - len(self.in_shape)], dtype=x.dtype, device=x.device)
 
     def forward_shape(self, shape: Any) -> Any:
-        return nbgrad.Size((*shape[: len(shape) - len(self.in_shape)], *self.out_shape))
+        return self.exchanged(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape: Any) -> Any:
-        return nbgrad.Size((*shape[: len(shape) - len(self.out_shape)], *self.in_shape))
+        return self.exchanged(shape, self.out_shape, self.in_shape)
+
+    def exchanged(self, shape: Any, old: Any, new: Any) -> Any:
+        """A shape that ends in ``old``, with ``new`` in its place.
+
+        Raises:
+            ShapeError: it ends otherwise.
+        """
+        at_least(self, shape, len(old))
+        place = len(shape) - len(old)
+        if tuple(shape[place:]) != tuple(old):
+            raise ShapeError(f"ReshapeTransform: events of shape {list(shape[place:])}, expected {list(old)}.")
+        return nbgrad.Size((*shape[:place], *new))

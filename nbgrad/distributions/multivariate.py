@@ -14,13 +14,14 @@ from . import constraints
 from .constraints import positive, real_vector
 from .continuous import Beta, dirichlet_mode
 from .distribution import REQUIRED, Family, Size, lazy, noise
+from .exp_family import ExponentialFamily
 from .location_scale import LOG_2PI
 from .sampling import log_gamma_sample
 
 __all__ = ["Dirichlet", "LKJCholesky", "LowRankMultivariateNormal", "MultivariateNormal", "Wishart"]
 
 
-class Dirichlet(Family):
+class Dirichlet(Family, ExponentialFamily):
     """The Dirichlet distribution of vectors with a sum of 1.
 
     >>> Dirichlet(nbgrad.tensor([1.0, 3.0])).mean
@@ -221,7 +222,7 @@ class LowRankMultivariateNormal(Family):
         return 0.5 * self._event_shape[0] * (1 + LOG_2PI) + self.half_log_det(self.capacitance)
 
 
-class Wishart(OfMatrix):
+class Wishart(OfMatrix, ExponentialFamily):
     """The Wishart distribution of positive definite matrices, of ``df`` degrees of freedom.
 
     >>> Wishart(3.0, nbgrad.eye(2)).mean
@@ -230,6 +231,7 @@ class Wishart(OfMatrix):
     """
 
     parameters = {"df": positive, **MATRICES}
+    arg_constraints = {**MATRICES, "df": positive}
     support = constraints.positive_definite
     has_rsample = True
     mean = property(lambda d: d.df[..., None, None] * d.covariance_matrix)

@@ -98,4 +98,4 @@ class RelaxedOneHotCategorical(Relaxed):
 
     base_family, transform = ExpRelaxedCategorical, ExpTransform
     support = constraints.simplex
-    arg_constraints = Choice.parameters
+    arg_constraints = Choice.arg_constraints

@@ -101,6 +101,8 @@ class Half(Transformed):
         return nbgrad.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -141,6 +143,7 @@ class Pareto(Transformed):
     """
 
     parameters = {"scale": positive, "alpha": positive}
+    arg_constraints = {"alpha": positive, "scale": positive}
 
     def made_of(self, scale: Tensor, alpha: Tensor, validate_args: bool | None) -> Any:  # type: ignore[override]
         self.scale, self.alpha = scale, alpha

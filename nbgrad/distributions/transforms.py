@@ -12,7 +12,7 @@ from .. import Tensor
 from ..base.errors import ShapeError
 from . import constraints
 from .constraints import Constraint
-from .mappings import ComposeTransform, IndependentTransform, ReshapeTransform, Transform, identity_transform, summed
+from .mappings import ComposeTransform, IndependentTransform, ReshapeTransform, Transform, at_least, identity_transform, summed
 
 __all__ = [
     "AbsTransform",
@@ -255,9 +255,11 @@ class StickBreakingTransform(Transform):
         return (-moved + functional.logsigmoid(moved) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape: Any) -> Any:
+        at_least(self, shape, 1)
         return nbgrad.Size((*shape[:-1], shape[-1] + 1))
 
     def inverse_shape(self, shape: Any) -> Any:
+        at_least(self, shape, 1)
         return nbgrad.Size((*shape[:-1], shape[-1] - 1))
 
 
@@ -291,10 +293,13 @@ class CorrCholeskyTransform(Transform):
         return (0.5 * self.left_before(y).log()).sum(-1) + log_slope_of_tanh(x).sum(-1)
 
     def forward_shape(self, shape: Any) -> Any:
-        n = side_of(shape[-1])
+        n = side_of(at_least(self, shape, 1)[-1])
         return nbgrad.Size((*shape[:-1], n, n))
 
     def inverse_shape(self, shape: Any) -> Any:
+        at_least(self, shape, 2)
+        if shape[-2] != shape[-1]:
+            raise ShapeError(f"CorrCholeskyTransform: matrices of {shape[-2]} rows and {shape[-1]} columns are not square.")
         return nbgrad.Size((*shape[:-2], shape[-1] * (shape[-1] - 1) // 2))
 
 

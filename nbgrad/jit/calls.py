@@ -14,8 +14,8 @@ from ..graph.saved import tensors_in
 from ..modes.interpreters import Call
 from ..modes.numbers import Number, plain
 from ..modes.traced import TRACED, mark, unmark
-from ..tensors.tensor import Tensor, native
-from .functions import run_function
+from ..tensors.tensor import Tensor
+from .functions import plain_alias, run_function
 from .ir import Node
 from .lines import user_line
 from .updates import UPDATE, name_of_rule
@@ -40,7 +40,7 @@ def run_call(trace: Trace, call: Call, below: Callable[[Call], Any]) -> Any:
     if call.op.kind == "method":
         return run_method(trace, call, below)
     if call.op.draws:
-        return below(call.with_operands(call.map(bare)))
+        return below(call.with_operands(call.map(plain_alias)))
     if call.op.kind == "movement" and call.marked:
         call = call.with_operands(call.operands, {name: numbers_for(x) for name, x in call.attributes.items()})
     ins, attributes = trace.value(call.operands), {name: trace.value(x) for name, x in call.attributes.items()}
@@ -165,11 +165,6 @@ def holds_tensors(x: tuple | list) -> bool:
 def holds_numbers(x: Iterable[Any]) -> bool:
     """Whether there is a traced number in nested sequences, which an operation takes as it is."""
     return any(isinstance(y, Number) or type(y) in (tuple, list) and holds_numbers(y) for y in x)
-
-
-def bare(x: Tensor) -> Tensor:
-    """A tensor of which only the layout is looked at, without its mark."""
-    return native.tensor(x.layout.plain().template, x._storage_, x._offset_, False, None)
 
 
 def out_of_place(call: Call) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import is_dataclass
+from itertools import count
 from typing import AbstractSet as Set, Any, Callable, Container, Iterable
 
 from ..autograd.function_context import FunctionRule
@@ -16,6 +17,7 @@ from ..modes.numbers import ITEMS, Number
 from ..modes.overrides import has_function
 from ..tensors.tensor import Tensor
 from .before import Before
+from .capture import Trace
 from .effects import Effects, Postponed
 from .forms import Form, forms_of
 from .functions import Hosted
@@ -84,88 +86,127 @@ def captured(
         assert effects is not None
         name = getattr(fn, "__name__", "graph")
         active.graph.name = name if name.isidentifier() else "graph"
-        names = names_of_leaves(fn, tree)
-        twins = dict[int, Tensor]()  # of a tensor that is several arguments there is one
-        traced = [
-            active.argument(x, name, twins, selves) if isinstance(x, Tensor) else active.number(x, name, k) if k in numbers else x
-            for k, (x, name) in enumerate(zip(leaves, names))
-        ]
-        places = iter(range(len(leaves)))
-        for k, (x, made) in enumerate(zip(leaves, traced)):
-            owner = next(places) if isinstance(x, Tensor) or k in numbers else None
-            if isinstance(x, Tensor) and isinstance(made, Tensor) and twins.pop(id(x), None) is not None:
-                effects.stand_in(x, made, owner)
+        traced = traced_arguments(active, effects, leaves, names_of_leaves(fn, tree), numbers, selves)
         for x in known:
             effects.stand_in(x, x, x)
             active.given.setdefault(id(x), x)
         active.note_arrays(arrays)
-        args, kwargs = tree.unflatten(traced)
+        arguments = tree.unflatten(traced)
         active.follows, active.before, modes = follow, before, modes_now()
-        try:
-            if states is not None:
-                states.install(active)
-            with followed_functions([] if before is None else before.functions):
-                result = fn(*args, **kwargs)
-            results, structure = flatten(result)
-            if shared_with(result, lambda x: id(x) in seen):
-                raise GraphError(
-                    "it returns a list, a dict or an object that was there before: a graph cannot hold it. Hint: return a copy."
-                )
-            effects.exchanges = [] if states is None else states.take(active)
-        except InplaceError as error:
-            if effects.holds_computed():
-                what = "it changes an argument in place that was computed outside"
-                raise GraphError(f"{what}: a graph cannot hold it. Hint: change a clone.") from error
-            raise
-        except Exception as error:
-            if active.items and not isinstance(error, (Postponed, Hosted)):
-                raise Fixed.by((ITEMS,)) from error
-            taken = [k for k in active.fixed if type(leaves[k]) is int]  # which may be why
-            if taken:
-                raise Fixed.by(taken) from error
-            raise
-        finally:
-            if states is not None:
-                states.put_back()
-        if any(x.__dict__ for x in bare):
-            for x in bare:
-                x.__dict__.clear()
-            raise GraphError("it sets an attribute of a tensor that a name holds: a graph cannot hold it. Hint: keep it elsewhere.")
+        results, structure = run(active, effects, fn, arguments, leaves, states, seen)
+        refuse_attributes(bare)
         if active.refused is not None:  # which the function has caught
             raise active.refused
-        refuse_changes(traced, tree, (args, kwargs), modes)
+        refuse_changes(traced, tree, arguments, modes)
         floats = [k for k, x in enumerate(results) if isinstance(x, Number)]
         results = [x.tensor if isinstance(x, Number) else x for x in results]
-        for k, x in enumerate(results):
-            if not (isinstance(x, Tensor) or is_value(x)):
-                place = structure.places("the result")[k]
-                raise Foreign(
-                    f"compile: {place} is of type {type(x).__name__}, expected tensors, numbers, strings, None and members of "
-                    "enumerations, in tuples, lists, dicts and data classes. Hint: make it outside, of what the function returns."
-                )
-            if has_function(x):
-                place = structure.places("the result")[k]
-                raise GraphError(
-                    f"compile: {place} is of type {type(x).__name__}, which overrides functions: a graph cannot hold it."
-                )
+        refuse_results(results, structure)
         forms = forms_of(results, active.given)
-        with enable_grad():  # where a result has a history, it has been recorded
-            active.graph.outputs = [active.returned(x) for x in results if isinstance(x, Tensor)]
-        effects.note()
-        if (effects.flags or effects.flagged) and any(form is not None and form.below for form in forms):
-            raise GraphError("it sets requires_grad, and returns a view: a graph cannot hold it. Hint: requires_grad_() outside.")
-        active.graph.outputs += effects.values()
-        active.graph.outputs += [value for _, value, _ in effects.writes]
-        fresh = {id(x) for x, form in zip(results, forms) if form is not None and form.leaf}
-        histories = [
-            history_of(x, hosted, fresh, effects) if form is not None and form.flag and not form.given and not form.leaf else ""
-            for x, form in zip(results, forms)
-        ]
-        new = "live" in histories or any(form is not None and form.leaf for form in forms)
-        if new and any(map(Exchange.has_leaves, effects.exchanges)):
-            raise Postponed("it returns what has a history, and keeps a new tensor that needs gradients. Hint: detach one of both.")
+        write_outputs(active, effects, results, forms)
+        histories = histories_of(results, forms, hosted, effects)
         results = [x.layout.plain().template if isinstance(x, Tensor) else x for x in results]  # which holds no elements
     return active.graph, results, floats, histories, forms, structure, effects
+
+
+def traced_arguments(
+    active: Trace, effects: Effects, leaves: list, names: list[str], numbers: frozenset[int], selves: Set[int]
+) -> list:
+    """What the function is given in the place of its arguments: tensors and numbers of the graph; others as they are."""
+    twins = dict[int, Tensor]()  # of a tensor that is several arguments there is one
+    traced = [
+        active.argument(x, name, twins, selves) if isinstance(x, Tensor) else active.number(x, name, k) if k in numbers else x
+        for k, (x, name) in enumerate(zip(leaves, names))
+    ]
+    inputs = count()
+    for k, (x, made) in enumerate(zip(leaves, traced)):
+        owner = next(inputs) if isinstance(x, Tensor) or k in numbers else None
+        if isinstance(x, Tensor) and isinstance(made, Tensor) and twins.pop(id(x), None) is not None:
+            effects.stand_in(x, made, owner)
+    return traced
+
+
+def run(
+    active: Trace, effects: Effects, fn: Callable, arguments: tuple, leaves: list, states: States | None, seen: Container[int]
+) -> tuple[list, Tree]:
+    """Call the function; the leaves and the structure of its result. What it keeps in names is put back."""
+    args, kwargs = arguments
+    try:
+        if states is not None:
+            states.install(active)
+        with followed_functions([] if active.before is None else active.before.functions):
+            result = fn(*args, **kwargs)
+        found = flatten(result)
+        if shared_with(result, lambda x: id(x) in seen):
+            raise GraphError(
+                "it returns a list, a dict or an object that was there before: a graph cannot hold it. Hint: return a copy."
+            )
+        effects.exchanges = [] if states is None else states.take(active)
+    except InplaceError as error:
+        if effects.holds_computed():
+            what = "it changes an argument in place that was computed outside"
+            raise GraphError(f"{what}: a graph cannot hold it. Hint: change a clone.") from error
+        raise
+    except Exception as error:
+        if active.items and not isinstance(error, (Postponed, Hosted)):
+            raise Fixed.by((ITEMS,)) from error
+        taken = [k for k in active.fixed if type(leaves[k]) is int]  # which may be why
+        if taken:
+            raise Fixed.by(taken) from error
+        raise
+    finally:
+        if states is not None:
+            states.put_back()
+    return found
+
+
+def refuse_attributes(bare: list[Tensor]) -> None:
+    """Refuse a program that sets attributes of tensors that had none, which are taken away again."""
+    if any(x.__dict__ for x in bare):
+        for x in bare:
+            x.__dict__.clear()
+        raise GraphError("it sets an attribute of a tensor that a name holds: a graph cannot hold it. Hint: keep it elsewhere.")
+
+
+def refuse_results(results: list, structure: Tree) -> None:
+    """Refuse what a compiled call cannot return."""
+    for k, x in enumerate(results):
+        if not (isinstance(x, Tensor) or is_value(x)):
+            place = structure.places("the result")[k]
+            raise Foreign(
+                f"compile: {place} is of type {type(x).__name__}, expected tensors, numbers, strings, None and members of "
+                "enumerations, in tuples, lists, dicts and data classes. Hint: make it outside, of what the function returns."
+            )
+        if has_function(x):
+            place = structure.places("the result")[k]
+            raise GraphError(f"compile: {place} is of type {type(x).__name__}, which overrides functions: a graph cannot hold it.")
+
+
+def write_outputs(active: Trace, effects: Effects, results: list, forms: list[Form | None]) -> None:
+    """End the graph: with the results that are tensors, and with what is to be written when it has run."""
+    with enable_grad():  # where a result has a history, it has been recorded
+        active.graph.outputs = [active.returned(x) for x in results if isinstance(x, Tensor)]
+    effects.note()
+    if (effects.flags or effects.flagged) and any(form is not None and form.below for form in forms):
+        raise GraphError("it sets requires_grad, and returns a view: a graph cannot hold it. Hint: requires_grad_() outside.")
+    active.graph.outputs += effects.values()
+    active.graph.outputs += [value for _, value, _ in effects.writes]
+
+
+def histories_of(results: list, forms: list[Form | None], hosted: set, effects: Effects) -> list[str]:
+    """Of each result what ``history_of`` says; of those into which no gradient flows "".
+
+    Raises:
+        Postponed: a result has a history, and the function keeps a leaf.
+    """
+    fresh = {id(x) for x, form in zip(results, forms) if form is not None and form.leaf}
+    histories = [
+        history_of(x, hosted, fresh, effects) if form is not None and form.flag and not form.given and not form.leaf else ""
+        for x, form in zip(results, forms)
+    ]
+    new = "live" in histories or any(form is not None and form.leaf for form in forms)
+    if new and any(map(Exchange.has_leaves, effects.exchanges)):
+        raise Postponed("it returns what has a history, and keeps a new tensor that needs gradients. Hint: detach one of both.")
+    return histories
 
 
 def modes_now() -> tuple:

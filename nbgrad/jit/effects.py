@@ -20,7 +20,7 @@ from ..modes.traced import unseen
 from ..tensors.layout import layout_of
 from ..tensors.storage import CPU
 from ..tensors.tensor import Tensor, meta_of
-from ..views import is_view
+from ..views import is_grad_leaf, is_view
 from .devices import copied, put_back
 from .ir import Value
 from .sources import GradientOf, Numbers, NumbersOf
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .slots import Exchange
     from .variables import Variable
 
-__all__ = ["Effects", "Kept", "Postponed", "Raised", "has_hooks", "has_hooks_behind", "is_leaf"]
+__all__ = ["Effects", "Kept", "Postponed", "Raised", "has_hooks", "has_hooks_behind"]
 
 
 class Postponed(GraphError):
@@ -61,18 +61,13 @@ def has_hooks(leaf: Tensor) -> bool:
 
 def has_hooks_behind(x: Tensor) -> bool:
     """The same of a tensor that may have been computed."""
-    if is_leaf_edge(x._edge_) and x._needs_grad_ is True:
+    if is_grad_leaf(x):
         return has_hooks(x)
     if not requires_grad(x):
         return False
     edge = edge_of(x)
     node = edge.node if type(edge) is Edge else edge
     return getattr(node, "_meta_", None) is not None
-
-
-def is_leaf(x: Tensor) -> bool:
-    """Whether a pass would leave a gradient in a tensor."""
-    return x._needs_grad_ is True and is_leaf_edge(x._edge_)
 
 
 def count_hooks(leaf: Tensor) -> int:
@@ -172,7 +167,7 @@ class Effects:
         standin = self.standins.get(id(leaf))
         if standin is not None and not standin.flag:
             return  # since the function has set it
-        if standin is not None and not is_leaf(standin.original):
+        if standin is not None and not is_grad_leaf(standin.original):
             self.trace.refuse("backward: goes through an argument that was computed outside", "nbgrad.grad, or detach the argument")
         if standin is not None:
             (self.leaves if isinstance(standin.owner, int) else self.learned)[standin.owner] = None
@@ -181,7 +176,7 @@ class Effects:
         """The program goes on as it does for a leaf, which an argument must be."""
         standin = self.standins.get(id(x))
         if standin is not None and isinstance(standin.owner, int) and requires_grad(x):
-            if not is_leaf(standin.original):
+            if not is_grad_leaf(standin.original):
                 self.trace.refuse("grad_fn: asks for the history of an argument", "ask outside")
             self.passes, self.leaves[standin.owner] = True, None
 
@@ -200,7 +195,7 @@ class Effects:
 
     def holds_computed(self) -> bool:
         """Whether what is a leaf for the function was computed outside."""
-        return any(standin.flag and not is_leaf(standin.original) for standin in self.standins.values())
+        return any(standin.flag and not is_grad_leaf(standin.original) for standin in self.standins.values())
 
     def is_made(self, x: Tensor) -> bool:
         """Whether the function has made a tensor that stands in for none, if perhaps on memory that was there before."""

@@ -13,9 +13,10 @@ from typing import Any, Mapping, NamedTuple, Sequence
 from ..base.calls import CALLS
 from ..base.errors import GraphError
 from ..base.grad_mode import mode
-from ..graph.edges import is_leaf_edge, requires_grad
+from ..graph.edges import requires_grad
 from ..tensors.layout import Layout
 from ..tensors.tensor import MULTI_OUTPUT, NO_GRAD, Tensor, native
+from ..views import is_grad_leaf
 from .steps import Place, Window
 
 __all__ = [
@@ -165,18 +166,13 @@ def forms_of(results: Sequence[Any], given: Mapping[int, Tensor]) -> list[Form |
         meta, view, base = x._meta_, NO_VIEW, -1
         if not own and meta is not None and meta.base is not None:
             view, base = VIEWS.get(meta.creation, RECORDED), first.setdefault(id(meta.base), -2 - len(first))
-            if id(meta.base) not in below and is_own_leaf(meta.base):
+            if id(meta.base) not in below and is_grad_leaf(meta.base):
                 raise GraphError("it returns a view of a leaf that it has made: a graph cannot hold it. Hint: make it outside.")
             if view == UNRECORDED and meta.node is not None:
                 raise GraphError("it returns a view, of one made under no_grad: a graph cannot hold it. Hint: return that one.")
-        leaf, under = not own and is_own_leaf(x), view != NO_VIEW and id(meta.base) in below
+        leaf, under = not own and is_grad_leaf(x), view != NO_VIEW and id(meta.base) in below
         made.append(Form(same if same < k else -1, own, view, base, requires_grad(x), leaf, under))
     return made
-
-
-def is_own_leaf(x: Tensor) -> bool:
-    """Whether gradients of a tensor end in it."""
-    return x._needs_grad_ is True and is_leaf_edge(x._edge_)
 
 
 def seen_as(x: Tensor, layout: Layout, offset: int, view: int) -> Tensor:

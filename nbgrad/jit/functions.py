@@ -32,7 +32,7 @@ from .values import Changed, elements_of
 if TYPE_CHECKING:
     from .capture import Trace
 
-__all__ = ["Hosted", "run_backward", "run_function"]
+__all__ = ["Hosted", "plain_alias", "run_backward", "run_function"]
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), DType, Layout, slice)
 

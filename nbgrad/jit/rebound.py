@@ -23,8 +23,9 @@ from ..graph.edges import requires_grad
 from ..modes.numbers import ITEMS, Number, Whole
 from ..modes.overrides import has_function
 from ..tensors.tensor import Tensor, native
+from ..views import is_grad_leaf
 from .devices import copied
-from .effects import Filling, Postponed, has_hooks, is_leaf
+from .effects import Filling, Postponed, has_hooks
 from .identities import compares_objects
 from .members import MISSING
 from .slots import LEAF, NUMBER, Exchange, Slot, shown
@@ -81,7 +82,7 @@ def is_state(x: Any) -> bool:
     """Whether a thing is a tensor that may be a program's state: without a history, a gradient, hooks, a tangent or attributes."""
     if type(x) is not Tensor or x.__dict__ or x._meta_ is not None and x._meta_.grad is not None:
         return False
-    if requires_grad(x) and (not is_leaf(x) or has_hooks(x)):
+    if requires_grad(x) and (not is_grad_leaf(x) or has_hooks(x)):
         return False
     return not x.layout.special or x.layout.is_traced()
 

@@ -9,10 +9,11 @@ from ..base.grad_mode import enable_grad
 from ..base.nested import Tree
 from ..native.actors import COUNTED, LISTED, SINGLE
 from ..tensors.tensor import Tensor
+from ..views import is_grad_leaf
 from .acts import Acts
 from .before import Before
 from .costs import Cost
-from .effects import has_hooks_behind, is_leaf
+from .effects import has_hooks_behind
 from .flags import flags_of, meets
 from .forms import Form
 from .graph import Graph
@@ -178,7 +179,7 @@ class Run:
         if any(isinstance(value.data, Tensor) and value.data.layout is not value.layout for value in constants):
             return False
         tensors = [*inputs, *(value.data for value in constants)]
-        if flags_of(tensors, self.passes) != self.parts.expected.flags or not all(is_leaf(inputs[k]) for k in self.leaves):
+        if flags_of(tensors, self.passes) != self.parts.expected.flags or not all(is_grad_leaf(inputs[k]) for k in self.leaves):
             return False
         if self.passes and (any(isinstance(x, Tensor) and has_hooks_behind(x) for x in tensors) or meets(inputs, constants)):
             return False

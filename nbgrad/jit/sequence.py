@@ -136,62 +136,30 @@ def assemble(
     prepare(find for step in schedule.steps if isinstance(step, Launch) for find in step.finders())
     plan = plan_memory(schedule, (*outs, *inputs, *constants), 8 * len(inputs))
     addresses = Addresses(outs, inputs, constants, schedule, plan)
-    table = 8 * len(addresses.owners)
-    words, hosts, tail = list[int](), list[Host | Words | DeviceLaunch](), b""
-    size, gives_lock = 5 + sum(map(size_of, schedule.steps)), False
+    table, known = 8 * len(addresses.owners), len(addresses.owners)
+    sheet = Sheet(addresses, 5 + sum(map(size_of, schedule.steps)))
     for step in schedule.steps:
-        if isinstance(step, Launch):
-            starts = step.starts or (0,) * len(step.writes)
-            pairs = [addresses.of(Place(value, begin)) for value, begin in zip(step.writes, starts)]
-            more, numbers = addresses.of_reads(step.reads, 8 * size + len(tail))
-            pairs, tail = pairs + more, tail + numbers
-            at = size + len(tail) // 8
-            words += [LAUNCH, size_of(step), int(step.address), step.units, step.grain, int(step.shared), at, len(pairs)]
-            words += [word for pair in pairs for word in pair]
-            tail += step.packed()
-            gives_lock |= step.shared
-        elif isinstance(step, DeviceLaunch):
-            pairs, numbers = addresses.of_reads(step.reads, 8 * size + len(tail))
-            pairs, tail = [*[addresses.of(Place(value)) for value in step.writes], *pairs], tail + numbers
-            words += [DEVICE, size_of(step), len(hosts), len(pairs), *(word for pair in pairs for word in pair)]
-            hosts.append(step)
-        elif isinstance(step, Repeat):
-            words += repeat_words(step, addresses, size + len(tail) // 8)
-            tail += step.code
-            gives_lock |= step.shared
-        elif isinstance(step, Guard):
-            words += [GUARD, size_of(step), *addresses.of(step.reads[0]), step.mask, step.expected]
-        elif isinstance(step, Words):
-            pairs = [addresses.of(Place(value)) for value in step.writes]
-            words += [FILL, size_of(step), len(hosts), len(pairs), *(word for pair in pairs for word in pair)]
-            hosts.append(step)
-            gives_lock = True
-        else:
-            places = [addresses.numbers[value] for value in step.writes]
-            words += [HOST, size_of(step), len(hosts), len(places), *places]
-            hosts.append(step)
-            gives_lock = True
-    count, known = len(schedule.steps), len(addresses.owners)
-    gives_lock |= bool(plan.rooms)
+        sheet.write(step)
+    gives_lock = sheet.gives_lock or bool(plan.rooms)
     layouts, kinds = [value.layout for value in inputs], (*kinds, *[Tensor] * (len(inputs) - len(kinds)))
-    code = pack_words(plan.size, count, known, int(gives_lock), len(inputs) if given is None else given, *words) + tail
+    head = (plan.size, len(schedule.steps), known, int(gives_lock), len(inputs) if given is None else given)
+    code = pack_words(*head, *sheet.words) + sheet.tail
     room = ALIGNED + table + plan.size
+    counts = len(outs), len(inputs), len(data)
+
+    def taken(step: Host | Words | DeviceLaunch) -> Any:
+        """What native code takes of a step that is not words alone."""
+        if isinstance(step, Host):
+            return host_of(step, addresses, table, counts, tuple(data), failed)
+        return step.source if isinstance(step, Words) else step.plan
+
     call, run = native.sequence(
         code,
         tuple(templates),
         tuple([NUMBER_CODES[CODES[kind]] if kind in CODES else layout for layout, kind in zip(layouts, kinds)]),
         tuple(kinds),
         tuple(data),
-        tuple(
-            [
-                step.source
-                if isinstance(step, Words)
-                else step.plan
-                if isinstance(step, DeviceLaunch)
-                else host_of(step, addresses, table, (len(outs), len(inputs), len(data)), tuple(data), failed)
-                for step in hosts
-            ]
-        ),
+        tuple(map(taken, sheet.hosts)),
         room,
         expected.names,
         expected.cells,
@@ -201,12 +169,73 @@ def assemble(
         slow,
         recorded,
         mode,
-        stopped_of([step.source for step in hosts if isinstance(step, Words)]),
+        stopped_of([step.source for step in sheet.hosts if isinstance(step, Words)]),
         tuple([memory_on(device) for device in plan.rooms]),
         tuple(plan.rooms.values()),
     )
     launches = all(isinstance(step, (Launch, Repeat)) for step in schedule.steps)
-    return Assembled(call, run, count, plan.size + sum(plan.rooms.values()), code, launches, known, room)
+    return Assembled(call, run, len(schedule.steps), plan.size + sum(plan.rooms.values()), code, launches, known, room)
+
+
+class Sheet:
+    """The words of steps, as they are written one behind the other.
+
+    Attributes:
+        words: of the steps; ``tail``: bytes behind all words: numbers that launches read, parameters, code of loops.
+        hosts: steps of which native code takes an object, in their order.
+        gives_lock: whether a step takes so long, or may wait, that others run meanwhile.
+    """
+
+    def __init__(self, addresses: Addresses, size: int) -> None:
+        self.addresses, self.size = addresses, size
+        self.words, self.tail, self.gives_lock = list[int](), b"", False
+        self.hosts = list[Host | Words | DeviceLaunch]()
+
+    def write(self, step: Step) -> None:
+        """Write a step."""
+        if isinstance(step, Launch):
+            self.write_launch(step)
+        elif isinstance(step, DeviceLaunch):
+            pairs = [self.addresses.of(Place(value)) for value in step.writes]
+            self.write_host(step, DEVICE, [*pairs, *self.pairs_of_reads(step.reads)])
+        elif isinstance(step, Repeat):
+            self.words += repeat_words(step, self.addresses, self.end)
+            self.tail += step.code
+            self.gives_lock |= step.shared
+        elif isinstance(step, Guard):
+            self.words += [GUARD, size_of(step), *self.addresses.of(step.reads[0]), step.mask, step.expected]
+        elif isinstance(step, Words):
+            self.write_host(step, FILL, [self.addresses.of(Place(value)) for value in step.writes])
+            self.gives_lock = True
+        else:
+            self.write_host(step, HOST, [(self.addresses.numbers[value],) for value in step.writes])
+            self.gives_lock = True
+
+    def write_launch(self, step: Launch) -> None:
+        """Write the launch of a kernel on the CPU."""
+        starts = step.starts or (0,) * len(step.writes)
+        pairs = [self.addresses.of(Place(value, begin)) for value, begin in zip(step.writes, starts)]
+        pairs += self.pairs_of_reads(step.reads)
+        self.words += [LAUNCH, size_of(step), int(step.address), step.units, step.grain, int(step.shared), self.end, len(pairs)]
+        self.words += [word for pair in pairs for word in pair]
+        self.tail += step.packed()
+        self.gives_lock |= step.shared
+
+    def write_host(self, step: Host | Words | DeviceLaunch, kind: int, places: Row[tuple[int, ...]]) -> None:
+        """Write a step of which native code takes an object."""
+        self.words += [kind, size_of(step), len(self.hosts), len(places), *(word for place in places for word in place)]
+        self.hosts.append(step)
+
+    @property
+    def end(self) -> int:
+        """Where the tail ends now, in words from the beginning of the code."""
+        return self.size + len(self.tail) // 8
+
+    def pairs_of_reads(self, reads: Row[Place | bytes]) -> list[tuple[int, int]]:
+        """The addresses of what a launch reads; numbers among it go into the tail."""
+        pairs, numbers = self.addresses.of_reads(reads, 8 * self.size + len(self.tail))
+        self.tail += numbers
+        return pairs
 
 
 ALIGNED = 64

@@ -13,6 +13,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import WIDTHS, bool_, float32, float64, int64
 from ..base.errors import RangeError, ShapeError
 from ..base.grad_mode import mode
+from ..base.results import result_type
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..dispatch.prepared import recording_run
 from ..graph.edges import requires_grad
@@ -33,6 +34,7 @@ from .sort import is_short, order_plan
 __all__ = ["Histogram"]
 
 
+@result_type("histogram")
 class Histogram(NamedTuple):
     """What ``histogram`` returns."""
 

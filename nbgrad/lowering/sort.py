@@ -27,7 +27,7 @@ from ..kernels.templates.keys import KEY_CONSTANTS
 from ..kernels.templates.select import MOST_BEST, MOST_SORTED, best_loop, missing_of, order_loop, rank_of
 from ..native.plans import PARALLEL, pack_record
 from ..ops.core import OPS
-from ..ops.reduce import Extremum, kept_shape
+from ..ops.reduce import extremum_type, kept_shape
 from ..ops.shapes import wrap
 from ..tensors.arrays import typed
 from ..tensors.layout import Layout, layout_of
@@ -138,7 +138,7 @@ def quick_places(x: Layout, dim: int, search: str, first: int = 0, descending: b
 
 
 def selecting(x: Layout, dim: int, keepdim: bool, node: str, plain: Callable, kept: Callable) -> Callable:
-    """``quick(x, ...)`` -> Extremum.
+    """``quick(x, ...)`` -> values and indices, of the class of the node's operation.
 
     Args:
         plain, kept: ``f(x)`` -> values and indices; ``kept`` gives indices in which the dimension stays, as a node keeps them.
@@ -152,14 +152,14 @@ def recording(
 ) -> Callable:
     """The same; ``index`` is the layout of the indices of ``kept``, ``shape`` theirs in the result where it is another one."""
     pick = CALLS["pick"].plans[x, index, dim, keepdim, node]
-    record, view, new = recorder(OPS["pick"], 1), CALLS["view_shape"], tuple.__new__
+    record, view, new, kind = recorder(OPS["pick"], 1), CALLS["view_shape"], tuple.__new__, extremum_type(node)
 
     def quick(x, *rest):
         if x._needs_grad_ and mode.enabled and requires_grad(x):
             values, indices = kept(x)
             record(pick, values, x, indices)
-            return new(Extremum, (values, indices if shape is None else view(indices, shape)))
-        return new(Extremum, plain(x))
+            return new(kind, (values, indices if shape is None else view(indices, shape)))
+        return new(kind, plain(x))
 
     return quick
 

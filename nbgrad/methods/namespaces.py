@@ -137,6 +137,7 @@ PLACES: dict[str, str | None] = {
     "profiler": "profiling.profiler",
     "pytree": "methods.pytree",
     "random": "methods.random",
+    "return_types": "methods.return_types",
     "serialization": "methods.files.serialization",
     "storage": "tensors.untyped",
     "tensor": "tensors.tensor",

@@ -6,16 +6,26 @@ import math
 from typing import Any
 
 from ..base.calls import CALLS
-from ..base.dtypes import INTEGER
-from ..base.errors import DTypeError, RangeError, ShapeError
+from ..base.dtypes import INTEGER, DTypeLike, dtype_of, float64, get_default_dtype, int64
+from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import special
-from ..creation.factories import empty_like
+from ..creation.factories import arange, empty_like, python_number
 from ..dispatch.out import write_out
 from ..tensors.layout import broadcast_shapes as common_shape
 from ..tensors.tensor import Tensor
 from .tensor_info import require_tensor
 
-__all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_tensors", "column_stack", "detach", "fill", "unravel_index"]
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_tensors",
+    "column_stack",
+    "detach",
+    "fill",
+    "range",
+    "unravel_index",
+]
 
 
 def as_sequence(tensors: tuple) -> tuple:
@@ -114,6 +124,42 @@ def fill(input: Tensor, value: Any) -> Tensor:
     if x.layout.numel < 4096 or special or type(x) is not Tensor or x.layout.special or x._needs_grad_:
         return x.clone().fill_(value)  # of few elements the quicker way
     return empty_like(x).fill_(value)  # no history, so nothing of it is copied
+
+
+def range(
+    start: Any,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Tensor | None = None,
+    dtype: DTypeLike | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``start, start + step, ...`` up to and with ``end``, of the default dtype: the old form of ``arange``.
+
+    Raises:
+        ArgumentError: no ``end``. RangeError: no such sequence: a step of 0 or away from ``end``, or infinite bounds.
+
+    >>> import nbgrad
+    >>> nbgrad.range(1, 2, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    if end is None:
+        raise ArgumentError("range: end is missing. Hint: nbgrad.arange(end) counts from 0, without end.")
+    numbers = [python_number("range", *each) for each in (("start", start), ("end", end), ("step", step))]
+    first, last, by = numbers
+    if any(isinstance(each, complex) or not math.isfinite(each) for each in numbers):
+        raise RangeError(f"range: cannot count from {first} to {last} by {by}.")
+    if by == 0 or (last - first) * by < 0:
+        raise RangeError(f"range: step {by} does not lead from {first} to {last}.")
+    kind = dtype_of(dtype) if dtype is not None else get_default_dtype() if out is None else out.layout.dtype
+    count = math.floor((last - first) / by) + 1
+    if kind.category == INTEGER:
+        first, by = int(first), int(by)
+    made = (arange(count, dtype=int64 if kind.category == INTEGER else float64, device=device) * by + first).to(kind)
+    return made.requires_grad_(requires_grad) if out is None else write_out("range", lambda: made, out)
 
 
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:

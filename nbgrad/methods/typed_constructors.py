@@ -56,8 +56,9 @@ def constructed(name: str, dtype: DType, args: tuple, device: Any, named: dict[s
     if isinstance(data, UntypedStorage):
         return memory_of(empty(0, dtype=dtype, device=place), data)
     if isinstance(data, Tensor):
-        shared = data if device is None or data.layout.device == place else data.to(place)
-        return CALLS["alias"](shared if shared.layout.dtype is dtype else CALLS["to_dtype"](shared, dtype))
+        if data.layout.dtype is not dtype:
+            raise ArgumentError(f"{name}: the tensor is of {data.layout.dtype}, expected {dtype}. Hint: x.to(nbgrad.{dtype.name}).")
+        return CALLS["alias"](data if device is None or data.layout.device == place else data.to(place))
     if data is None or isinstance(data, (bool, float, complex, np.generic)):
         raise ArgumentError(f"{name}: expected sizes, or data in a sequence; got {data!r}. Hint: nbgrad.tensor({data!r}).")
     return tensor(data, dtype=dtype, device=place)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import nbgrad
 
 from .. import Parameter, Tensor
-from ..base.errors import ArgumentError, ShapeError
+from ..base.errors import ArgumentError, SettingError, ShapeError
 from . import functional as F
 from .module import Module
 
@@ -210,6 +210,11 @@ class ELU(Activation):
     function = staticmethod(F.elu)
 
 
+def by_position(self: Activation) -> str:
+    """The settings without their names, as torch prints some modules."""
+    return ", ".join(str(getattr(self, name)) for name in self.settings)
+
+
 class CELU(Activation):
     """``input`` where positive, ``alpha * (exp(input / alpha) - 1)`` elsewhere."""
 
@@ -312,12 +317,22 @@ class Tanhshrink(Activation):
 class Hardtanh(Activation):
     """``input`` moved into [min_val, max_val].
 
+    Raises:
+        SettingError: ``max_val`` is not more than ``min_val``.
+
     >>> import nbgrad
     >>> nbgrad.nn.Hardtanh(-2.0, 2.0)(nbgrad.tensor([-3.0, 0.5])).tolist()
     [-2.0, 0.5]
     """
 
     function = staticmethod(F.hardtanh)
+    min_val: float
+    max_val: float
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        if self.max_val <= self.min_val:
+            raise SettingError(f"Hardtanh: max_val is {self.max_val}, expected more than min_val, {self.min_val}.")
 
 
 class Threshold(Activation):
@@ -335,12 +350,14 @@ class Hardshrink(Activation):
     """``input`` where its magnitude is above ``lambd``, 0 elsewhere."""
 
     function = staticmethod(F.hardshrink)
+    extra_repr = by_position
 
 
 class Softshrink(Activation):
     """``input`` moved towards 0 by ``lambd``, as far as 0."""
 
     function = staticmethod(F.softshrink)
+    extra_repr = by_position
 
 
 class Softsign(Activation):

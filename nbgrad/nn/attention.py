@@ -166,7 +166,7 @@ def multi_head_attention_forward(
         ``(l, n, e)``, and ``(n, l, s)`` or ``(n, num_heads, l, s)`` or None.
 
     Raises:
-        ShapeError: sizes do not go together. ArgumentError: ``is_causal`` without a mask.
+        AttentionError, ShapeError: sizes do not go together. ArgumentError: ``is_causal`` without a mask.
 
     Source: Vaswani et al., "Attention Is All You Need", 2017.
 
@@ -181,7 +181,7 @@ def multi_head_attention_forward(
     name = "multi_head_attention_forward"
     if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:
         shapes = ", ".join(f"{word} {list(x.shape)}" for word, x in (("query", query), ("key", key), ("value", value)))
-        raise ShapeError(f"{name}: got {shapes}, expected three dimensions of each, or two of one sample.")
+        raise AttentionError(f"{name}: got {shapes}, expected three dimensions of each, or two of one sample.")
     if is_causal and attn_mask is None:
         raise ArgumentError(f"{name}: is_causal says what attn_mask is, which is None. Hint: generate_square_subsequent_mask.")
     single = query.ndim == 2
@@ -190,9 +190,9 @@ def multi_head_attention_forward(
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     length, samples, size = query.shape
     if size != embed_dim_to_check or size % num_heads:
-        raise ShapeError(f"{name}: query has {size} features, expected {embed_dim_to_check}, which {num_heads} heads divide.")
+        raise AttentionError(f"{name}: query has {size} features, expected {embed_dim_to_check}, which {num_heads} heads divide.")
     if key.shape[:2] != value.shape[:2]:
-        raise ShapeError(f"{name}: key is {list(key.shape)}, value {list(value.shape)}, expected a value for each key.")
+        raise AttentionError(f"{name}: key is {list(key.shape)}, value {list(value.shape)}, expected a value for each key.")
     hinted = is_causal and key_padding_mask is None and not need_weights and bias_k is None and not add_zero_attn
     mask = None if hinted else joint_mask(attn_mask, key_padding_mask, query, (samples, num_heads, length, key.shape[0]))
     if use_separate_proj_weight:
@@ -242,7 +242,7 @@ def joint_mask(mask: Tensor | None, padding: Tensor | None, query: Tensor, sizes
     """What is added to the scores, ``sizes`` of which are those of samples, heads, queries and keys.
 
     Raises:
-        ShapeError: a mask does not go with the scores.
+        AttentionError, ShapeError: a mask does not go with the scores.
     """
     samples, heads, length, others = sizes
     mask, padding = additive_mask("attn_mask", mask, query.dtype), additive_mask("key_padding_mask", padding, query.dtype)
@@ -255,7 +255,7 @@ def joint_mask(mask: Tensor | None, padding: Tensor | None, query: Tensor, sizes
         mask = mask if mask.ndim == 2 else mask.reshape(sizes)
     if padding is not None:
         if padding.shape != (samples, others):
-            raise ShapeError(
+            raise AttentionError(
                 f"multi_head_attention_forward: key_padding_mask is {list(padding.shape)}, expected {[samples, others]}."
             )
         padding = padding.reshape(samples, 1, 1, others)
@@ -266,6 +266,10 @@ def joint_mask(mask: Tensor | None, padding: Tensor | None, query: Tensor, sizes
 def with_a_column(mask: Tensor | None) -> Tensor | None:
     """The mask for one more key, which all queries see."""
     return None if mask is None else nbgrad.cat([mask, mask.new_zeros((*mask.shape[:-1], 1))], -1)
+
+
+class AttentionError(ShapeError, AssertionError):
+    """Queries, keys, values and masks that do not go together."""
 
 
 class SDPBackend(Enum):

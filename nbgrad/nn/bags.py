@@ -7,7 +7,7 @@ from typing import Any
 import nbgrad
 
 from .. import Tensor
-from ..base.errors import ArgumentError, DimError, NotSupportedError, RangeError, ShapeError
+from ..base.errors import DimError, NotSupportedError, RangeError, SettingError, ShapeError
 from .embedding import _Table
 from .lookup import embedding
 from .module import unusual
@@ -44,8 +44,8 @@ def embedding_bag(
         Tensor of shape ``(bags, size)``.
 
     Raises:
-        ArgumentError: ``offsets`` where bags are rows, or none where they are not.
-        RangeError: an unknown mode; offsets in the memory of the CPU that do not rise from 0 within the input.
+        RangeError: an unknown mode; ``offsets`` where bags are rows, or none where they are not; offsets in the memory of the
+        CPU that do not rise from 0 within the input.
         ShapeError: the input has more dimensions, or the weights other ones. NotSupportedError: weights of other modes.
 
     >>> import nbgrad
@@ -59,13 +59,13 @@ def embedding_bag(
         raise ShapeError(f"embedding_bag: input is {list(input.shape)}, expected (bags, numbers), or numbers and offsets.")
     if (offsets is None) != (input.ndim == 2):
         given = "no offsets" if offsets is None else "offsets"
-        raise ArgumentError(f"embedding_bag: {given} for input {list(input.shape)}, expected them where input has one dimension.")
+        raise RangeError(f"embedding_bag: {given} for input {list(input.shape)}, expected them where input has one dimension.")
     if per_sample_weights is not None:
-        if mode != "sum":
-            raise NotSupportedError(f"embedding_bag: per_sample_weights are for mode 'sum', mode is {mode!r}.")
         if per_sample_weights.shape != input.shape:
             shapes = f"{list(per_sample_weights.shape)}, input {list(input.shape)}"
             raise ShapeError(f"embedding_bag: per_sample_weights are {shapes}, expected one shape.")
+        if mode != "sum":
+            raise NotSupportedError(f"embedding_bag: per_sample_weights are for mode 'sum', mode is {mode!r}.")
     if sparse and mode == "max":
         raise NotSupportedError("embedding_bag: mode 'max' has no sparse gradient. Hint: sparse=False.")
     left_out = padding_idx if sparse else None  # a dense gradient has zeros there anyway
@@ -79,16 +79,21 @@ def embedding_bag(
         counts = input != padding_idx % weight.shape[0]
     if offsets is None:
         return of_rows(rows, counts, mode)
-    check_offsets(offsets, len(input))
-    return of_parts(rows, counts, mode, offsets[:-1] if include_last_offset else offsets)
+    check_offsets(offsets, len(input), include_last_offset)
+    if not include_last_offset:
+        return of_parts(rows, counts, mode, offsets)
+    inside = nbgrad.arange(len(input), dtype=offsets.dtype, device=offsets.device) < offsets[-1]
+    return of_parts(rows, inside if counts is None else counts & inside, mode, offsets[:-1])
 
 
-def check_offsets(offsets: Tensor, total: int) -> None:
+def check_offsets(offsets: Tensor, total: int, end: bool) -> None:
     """Refuse offsets that are no beginnings of bags, where their values are at hand: reading them off a GPU would wait for it.
 
     Raises:
-        RangeError: they do not rise from 0 to at most ``total``.
+        RangeError: they do not rise from 0 to at most ``total``; none, where an end was to be among them.
     """
+    if end and not len(offsets):
+        raise RangeError("embedding_bag: offsets are [], expected at least the end, for include_last_offset.")
     if offsets.layout.special or offsets.device.type != "cpu":
         return
     begins = offsets.numpy()
@@ -171,6 +176,8 @@ class EmbeddingBag(_Table):
         >>> EmbeddingBag.from_pretrained(nbgrad.eye(2)).weight.requires_grad
         False
         """
+        if embeddings.ndim != 2:
+            raise SettingError(f"EmbeddingBag: embeddings are {list(embeddings.shape)}, expected two dimensions.")
         rows, size = embeddings.shape
         made = cls(rows, size, _weight=embeddings, **options)
         made.weight.requires_grad_(not freeze)

@@ -33,7 +33,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     >>> bilinear(nbgrad.tensor([1.0, 2.0]), nbgrad.tensor([3.0]), nbgrad.ones(1, 2, 1))
     tensor([9.])
     """
-    if input1.shape[:-1] != input2.shape[:-1] or tuple(weight.shape[1:]) != (input1.shape[-1], input2.shape[-1]):
+    features = (*input1.shape[-1:], *input2.shape[-1:])
+    if input1.shape[:-1] != input2.shape[:-1] or weight.ndim != 3 or tuple(weight.shape[1:]) != features:
         shapes = f"{list(input1.shape)}, {list(input2.shape)}, weight {list(weight.shape)}"
         raise ShapeError(f"bilinear: got {shapes}, expected (*, in1), (*, in2), (out, in1, in2).")
     out, first, second = weight.shape

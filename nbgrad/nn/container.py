@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from collections import OrderedDict
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import Any
 
 from .. import Parameter, Tensor
-from ..base.errors import ArgumentError, DimError, NamingError
-from .module import MODULE, PARAMETER, Module, runs
+from ..base.errors import ArgumentError, DimError, NamingError, RangeError
+from .module import MODULE, Module, runs
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
 
-class _Ordered(Module):
+class _Holder(Module):
+    """A module whose parts are its members: modules, or None in the place of one."""
+
+    held = "module"
+
+    def _present(self) -> list[tuple[str, Any]]:
+        """Names and members, in the order in which they came."""
+        values = self.__dict__
+        return [(name, values[name]) for name, kind in self._kinds_.items() if kind == MODULE]
+
+    def _hold(self, name: str, member: Any) -> None:
+        """Make ``member`` the member ``name``, which may be there."""
+        self._register(name, member, MODULE)
+
+
+class _Ordered(_Holder):
     """Members by position. One that stands at two positions is held twice."""
 
-    held = MODULE
-
     def _names(self) -> list[str]:
-        return [name for name, _ in self._own(self.held)]
+        return [name for name, _ in self._present()]
 
     def _name_at(self, index: int) -> str:
         names = self._names()
@@ -27,10 +41,8 @@ class _Ordered(Module):
             return names[operator.index(index)]
         except IndexError:
             raise DimError(f"{type(self).__name__}: index {index} is out of range for {len(names)} {self.held}s.") from None
-
-    def _hold(self, name: str, member: Any) -> None:
-        """Make ``member`` the member ``name``, which may be there."""
-        self._register(name, member, self.held)
+        except TypeError:
+            raise ArgumentError(f"{type(self).__name__}: an index is {index!r}, expected an int or a slice.") from None
 
     def _replace(self, members: Iterable[Any]) -> None:
         """Hold ``members`` instead, named by position."""
@@ -40,14 +52,14 @@ class _Ordered(Module):
             self._hold(str(position), member)
 
     def __len__(self) -> int:
-        return len(self._own(self.held))
+        return len(self._present())
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([member for _, member in self._own(self.held)])
+        return iter([member for _, member in self._present()])
 
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
-            return self._slice(self._own(self.held)[index])
+            return self._slice(self._present()[index])
         return getattr(self, self._name_at(index))
 
     def __setitem__(self, index: int, member: Any) -> None:
@@ -85,15 +97,21 @@ class _Ordered(Module):
     __iadd__ = extend
 
     def __add__(self, others: Iterable[Any]) -> Any:
-        return self._slice(self._own(self.held)).extend(others)
+        return self._slice(self._present()).extend(others)
 
 
 class _OrderedModules(_Ordered):
     """Modules by position."""
 
     def insert(self, index: int, module: Module) -> Any:
-        """Add ``module`` before position ``index``; returns self."""
+        """Add ``module`` before position ``index``; returns self.
+
+        Raises:
+            DimError: there is no such position.
+        """
         modules = list(self)
+        if not -len(modules) <= index <= len(modules):
+            raise DimError(f"{type(self).__name__}.insert: index {index} is out of range for {len(modules)} modules.")
         modules.insert(index, module)
         self._replace(modules)
         return self
@@ -134,6 +152,8 @@ class Sequential(_OrderedModules):
         return Sequential(dict(members))
 
     def __add__(self, other: Iterable[Module]) -> Sequential:
+        if not isinstance(other, Iterable):
+            raise RangeError(f"Sequential: cannot add {type(other).__name__}, expected another Sequential.")
         return Sequential(*self).extend(other)
 
     def __mul__(self, times: int) -> Sequential:
@@ -170,47 +190,59 @@ class ModuleList(_OrderedModules):
         return runs([repr(module) for module in self])
 
 
-class ParameterList(_Ordered):
+class _OfParameters(_Holder):
+    """Members that are parameters; other tensors are made parameters, and what is no tensor is held as it is."""
+
+    held = "parameter"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._order: dict[str, None] = {}  # of all members; modules, and what is neither, are not among the parameters
+
+    def _present(self) -> list[tuple[str, Any]]:
+        return [(name, self.__dict__[name]) for name in self._order]
+
+    def _hold(self, name: str, member: Any) -> None:
+        if name not in self._order:
+            self._require_name(name, self.held)
+        setattr(self, name, Parameter(member) if isinstance(member, Tensor) and not isinstance(member, Parameter) else member)
+        self._order[name] = None
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        self._order.pop(name, None)
+
+
+class ParameterList(_OfParameters, _Ordered):
     """A list of parameters that belong to the module that holds the list; other tensors are made parameters.
 
-    Raises:
-        ArgumentError: something that is no tensor.
+    What is no tensor is held as it is; the parameters of modules, such as another list, belong to the list's owner too.
 
     >>> import nbgrad
     >>> weights = nbgrad.nn.ParameterList(nbgrad.ones(2, k) for k in (1, 2))
     >>> weights
     ParameterList(
-      (0): Parameter containing: [nbgrad.float32 of size 2x1]
-      (1): Parameter containing: [nbgrad.float32 of size 2x2]
+        (0): Parameter containing: [nbgrad.float32 of size 2x1]
+        (1): Parameter containing: [nbgrad.float32 of size 2x2]
     )
     >>> [name for name, _ in weights.named_parameters()]
     ['0', '1']
     """
 
-    held = PARAMETER
-
-    def __init__(self, values: Iterable[Tensor] | None = None) -> None:
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
         self.extend(() if values is None else values)
 
-    def _hold(self, name: str, member: Any) -> None:
-        super()._hold(name, as_parameter(member))
-
-    def _repr_children(self) -> Iterator[str]:
-        return summaries(self._own(PARAMETER))
+    def extra_repr(self) -> str:
+        """A line for each member."""
+        return summaries(self._present(), lambda tensor: str(tensor.dtype))
 
 
-class _Named(Module):
+class _Named(_Holder):
     """Members by name, in the order in which they came. A name that is an attribute of the class cannot be one."""
 
-    held = MODULE
-
-    def _hold(self, name: str, member: Any) -> None:
-        """Make ``member`` the member ``name``, which may be there."""
-        self._register(name, member, self.held)
-
     def _members(self) -> dict[str, Any]:
-        return dict(self._own(self.held))
+        return dict(self._present())
 
     def _require(self, name: str) -> None:
         if name not in self:
@@ -271,8 +303,15 @@ class _Named(Module):
         """
         if not isinstance(members, Iterable):
             raise ArgumentError(f"{type(self).__name__}: expected a mapping or pairs, got {type(members).__name__}.")
-        for name, member in members.items() if hasattr(members, "items") else members:
-            self._hold(name, member)
+        given: Any = members
+        for pair in self._pairs(given) if hasattr(given, "items") else given:
+            if len(pair) != 2:
+                raise RangeError(f"{type(self).__name__}: a name and its {self.held} are {len(pair)} objects, expected 2.")
+            self._hold(*pair)
+
+    def _pairs(self, members: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+        """The pairs of a mapping, in the order in which they are to be held."""
+        return members.items()
 
 
 class ModuleDict(_Named):
@@ -292,11 +331,12 @@ class ModuleDict(_Named):
         self.update(() if modules is None else modules)
 
 
-class ParameterDict(_Named):
+class ParameterDict(_OfParameters, _Named):
     """Parameters by name that belong to the module that holds the dictionary; other tensors are made parameters.
 
+    What is no tensor is held as it is; the parameters of modules, such as a ``ParameterList``, belong to the owner too.
+
     Raises:
-        ArgumentError: something that is no tensor.
         NamingError: a name that is empty, has a dot, or is an attribute of the class; a KeyError too.
 
     >>> import nbgrad
@@ -305,11 +345,14 @@ class ParameterDict(_Named):
     (['left', 'right'], True)
     """
 
-    held = PARAMETER
-
-    def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None) -> None:
+    def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None) -> None:
         super().__init__()
         self.update(() if parameters is None else parameters)
+
+    def _pairs(self, members: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+        """By name, as in torch, unless the mapping says that its order counts: optimizers number parameters in it."""
+        pairs = members.items()
+        return pairs if isinstance(members, OrderedDict | ParameterDict) else sorted(pairs, key=operator.itemgetter(0))
 
     def get(self, key: str, default: Any = None) -> Any:
         """The parameter ``key``; ``default`` if it is not there."""
@@ -344,7 +387,7 @@ class ParameterDict(_Named):
 
     def copy(self) -> ParameterDict:
         """A dictionary of the same parameters."""
-        return ParameterDict(self._members())
+        return ParameterDict(self)  # type: ignore[arg-type]     # which has items()
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """A dictionary in which all ``keys`` have the same tensor, each as a parameter of its own.
@@ -365,20 +408,18 @@ class ParameterDict(_Named):
         self.update(other._members())
         return self
 
-    def _hold(self, name: str, member: Any) -> None:
-        super()._hold(name, as_parameter(member))
-
-    def _repr_children(self) -> Iterator[str]:
-        return summaries(self._own(PARAMETER))
+    def extra_repr(self) -> str:
+        """A line for each member."""
+        return summaries(self._present(), Tensor.type)
 
 
-def as_parameter(value: Any) -> Any:
-    """``value``, as a parameter if it is another tensor."""
-    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
-
-
-def summaries(members: Iterable[tuple[str, Parameter]]) -> Iterator[str]:
-    """A line for each parameter: what ``repr`` shows of it."""
-    for name, parameter in members:
-        size = "x".join(map(str, parameter.shape))
-        yield f"({name}): Parameter containing: [{parameter.dtype} of size {size}]"
+def summaries(members: Iterable[tuple[str, Any]], kind: Callable[[Tensor], str]) -> str:
+    """A line for each member: of tensors what ``kind`` says of them and the sizes, of others the type."""
+    lines = []
+    for name, member in members:
+        shown = f"Object of type: {type(member).__name__}"
+        if isinstance(member, Tensor):
+            place = "" if member.device.type == "cpu" else f" ({member.device})"
+            shown = f"Parameter containing: [{kind(member)} of size {'x'.join(map(str, member.shape))}{place}]"
+        lines.append(f"  ({name}): {shown}")
+    return "\n".join(lines)

@@ -9,7 +9,7 @@ from typing import Any, cast
 import nbgrad
 
 from .. import Parameter, Tensor
-from ..base.errors import RangeError, ShapeError
+from ..base.errors import ArgumentError, RangeError, ShapeError
 from ..ops.convolution import check_word, in_pairs, one_by_one, reached
 from . import functional as F, init
 from .module import Module
@@ -63,6 +63,8 @@ class _ConvNd(Module):
         self.dilation = one_by_one(name, "dilation", dilation, count, 1)
         self.output_padding = one_by_one(name, "output_padding", output_padding, count, 0)
         if isinstance(padding, str):
+            if self.transposed:
+                raise ArgumentError(f"{name}: padding is {padding!r}, expected numbers: words are for convolutions the other way.")
             check_word(name, padding, self.stride)
         self.padding = padding if isinstance(padding, str) else one_by_one(name, "padding", padding, count, 0)
         channels = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)

@@ -7,7 +7,7 @@ from typing import Any
 import nbgrad
 
 from .. import Parameter, Tensor
-from ..base.errors import DimError, ShapeError
+from ..base.errors import SettingError
 from . import init
 from .lookup import embedding
 from .module import Module, unusual
@@ -34,13 +34,13 @@ class _Table(Module):
     ) -> None:
         super().__init__()
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise DimError(f"{type(self).__name__}: padding_idx is {padding_idx}, expected a row of {num_embeddings}.")
+            raise SettingError(f"{type(self).__name__}: padding_idx is {padding_idx}, expected a row of {num_embeddings}.")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse = max_norm, norm_type, scale_grad_by_freq, sparse
         if _weight is not None:
             if tuple(_weight.shape) != (num_embeddings, embedding_dim):
-                raise ShapeError(
+                raise SettingError(
                     f"{type(self).__name__}: _weight is {list(_weight.shape)}, expected {[num_embeddings, embedding_dim]}."
                 )
             self.weight = Parameter(_weight, requires_grad=not _freeze)
@@ -74,6 +74,8 @@ class Embedding(_Table):
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, **options: Any) -> Embedding:
         """A table of given rows, which are not trained if ``freeze``."""
+        if embeddings.ndim != 2:
+            raise SettingError(f"Embedding: embeddings are {list(embeddings.shape)}, expected two dimensions.")
         rows, size = embeddings.shape
         return cls(rows, size, _weight=embeddings, _freeze=freeze, **options)
 

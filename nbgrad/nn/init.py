@@ -57,14 +57,26 @@ def ones_(tensor: Tensor) -> Tensor:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform between ``a`` and ``b``."""
+    """Uniform between ``a`` and ``b``.
+
+    Raises:
+        RangeError: ``a`` is greater than ``b``.
+    """
+    if a > b:
+        raise RangeError(f"uniform_: a is {a}, b {b}, expected a <= b.")
     with nbgrad.no_grad():
         unit = nbgrad.rand(tuple(tensor.shape), dtype=tensor.dtype, device=tensor.device, generator=generator)
         return tensor.copy_(unit.mul_(b - a).add_(a))
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal with ``mean`` and standard deviation ``std``."""
+    """Normal with ``mean`` and standard deviation ``std``.
+
+    Raises:
+        RangeError: a negative ``std``.
+    """
+    if std < 0:
+        raise RangeError(f"normal_: std is {std}, expected a number that is not negative.")
     with nbgrad.no_grad():
         unit = nbgrad.randn(tuple(tensor.shape), dtype=tensor.dtype, device=tensor.device, generator=generator)
         return tensor.copy_(unit.mul_(std).add_(mean))
@@ -175,7 +187,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         param: the negative slope of "leaky_relu", 0.01 unless given.
 
     Raises:
-        RangeError: no such nonlinearity.
+        RangeError: no such nonlinearity, or a slope that is no number.
 
     Source: He et al., "Delving Deep into Rectifiers", 2015; LeCun et al., "Efficient BackProp", 1998.
 
@@ -183,6 +195,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     1.0
     """
     if nonlinearity == "leaky_relu":
+        if isinstance(param, bool) or not isinstance(param, int | float | None):
+            raise RangeError(f"calculate_gain: param is {param!r}, expected a number.")
         return math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
     if nonlinearity not in GAINS:
         known = ", ".join([*GAINS, "leaky_relu"])

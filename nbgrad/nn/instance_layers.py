@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .. import Tensor
@@ -40,6 +41,8 @@ class _InstanceNorm(_BatchNorm):
         if x.shape[1] != self.num_features and self.affine:
             raise ShapeError(f"{type(self).__name__}: input is {list(input.shape)}, expected {self.num_features} channels.")
         own = self.training or not self.track_running_stats
+        if own and math.prod(x.shape[2:]) == 1:
+            raise ShapeError(f"{type(self).__name__}: input is {list(input.shape)}, expected more than one element in a channel.")
         out = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum or 0.0, self.eps)
         return out.squeeze(0) if single else out
 
@@ -99,7 +102,7 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """``LocalResponseNorm`` under the name of its older form.
+    """``LocalResponseNorm`` under the name of its older form, of four dimensions.
 
     >>> CrossMapLRN2d(2)
     CrossMapLRN2d(2, alpha=0.0001, beta=0.75, k=1)
@@ -107,3 +110,9 @@ class CrossMapLRN2d(LocalResponseNorm):
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__(size, alpha, beta, k)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Shape ``(batch, channels, height, width)``."""
+        if input.ndim != 4:
+            raise ShapeError(f"CrossMapLRN2d: expected 4 dimensions, got {input.ndim}.")
+        return super().forward(input)

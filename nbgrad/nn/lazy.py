@@ -7,7 +7,7 @@ from typing import Any
 import nbgrad
 
 from .. import Parameter, Tensor
-from ..base.errors import ArgumentError
+from ..base.errors import ArgumentError, ShapeError
 from .instance_layers import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from .layers import Linear
 from .members import PARAMETER
@@ -51,8 +51,29 @@ class UninitializedParameter(Parameter):
         self.data = made
         self.__class__ = Parameter  # type: ignore[assignment]  # the object stays, so that optimizers that hold it hold the parameter
 
+    @property
+    def shape(self) -> Any:  # of tensors an attribute
+        """Not known yet.
+
+        Raises:
+            ShapeError: always.
+        """
+        raise ShapeError("UninitializedParameter: the shape is not known yet. Hint: call the module once, with an input.")
+
+    def numel(self) -> Any:
+        """Not known yet: raises ``ShapeError``."""
+        return self.shape
+
+    nelement = numel
+
+    def size(self, dim: int | None = None) -> Any:
+        """Not known yet: raises ``ShapeError``."""
+        return self.shape
+
     def __repr__(self, **options: Any) -> str:
         return "<UninitializedParameter>"
+
+    __str__ = __repr__
 
 
 class LazyModuleMixin(Module):

@@ -62,7 +62,10 @@ def embedding(
             raise NotSupportedError("embedding: scale_grad_by_freq of a sparse gradient. Hint: sparse=False.")
         out = SparseLookup.apply(weight, flat, padding_idx)
         return out if single else out.reshape((*input.shape, weight.shape[1]))
-    out = weight.index_select(0, flat)
+    try:
+        out = weight.index_select(0, flat)
+    except DimError:
+        raise DimError(f"embedding: a number is no row of weight, expected 0 to {weight.shape[0] - 1}.") from None
     if scale_grad_by_freq:
         ones = weight.new_ones(flat.shape[0])
         counts = weight.new_zeros(weight.shape[0]).index_add(0, flat, ones)

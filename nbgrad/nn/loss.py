@@ -8,6 +8,7 @@ from .. import Tensor
 from ..base.errors import RangeError
 from ..ops.losses import old_reduction
 from . import functional as F
+from .loss_functions import check_margin
 from .module import Module
 
 __all__ = [
@@ -294,6 +295,7 @@ class TripletMarginLoss(_Loss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(size_average, reduce, reduction)
+        check_margin("TripletMarginLoss", margin)
         self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
@@ -428,6 +430,7 @@ class TripletMarginWithDistanceLoss(_Loss):
     ) -> None:
         super().__init__(reduction=reduction)
         self.distance_function = PairwiseDistance() if distance_function is None else distance_function
+        check_margin("TripletMarginWithDistanceLoss", margin)
         self.margin, self.swap = margin, swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:

@@ -90,7 +90,19 @@ def margin_ranking_loss(
 ) -> Tensor:
     """margin - target (input1 - input2), at least 0: the first input is to be greater where the target is 1, smaller where -1."""
     reduction = old_reduction(size_average, reduce, reduction)
+    require_same_rank("margin_ranking_loss", input1=input1, input2=input2, target=target)
     return reduced("margin_ranking_loss", (margin - target * (input1 - input2)).clamp_min(0), reduction)
+
+
+def require_same_rank(name: str, **tensors: Tensor) -> None:
+    """Losses that broadcast sizes of 1, but add no dimensions.
+
+    Raises:
+        ShapeError: they differ in how many they have.
+    """
+    if len({x.ndim for x in tensors.values()}) > 1:
+        shapes = ", ".join(f"{word} {list(x.shape)}" for word, x in tensors.items())
+        raise ShapeError(f"{name}: got {shapes}, expected as many dimensions of each.")
 
 
 @casts(cpu="single", cuda="single")
@@ -120,6 +132,16 @@ def triplet_margin_loss(
     )
 
 
+def check_margin(name: str, margin: float) -> None:
+    """The margin of triplets.
+
+    Raises:
+        RangeError: it is not positive.
+    """
+    if margin <= 0:
+        raise RangeError(f"{name}: margin is {margin}, expected a number > 0.")
+
+
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -131,8 +153,8 @@ def triplet_margin_with_distance_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``triplet_margin_loss`` with a distance of your own."""
-    if margin < 0:
-        raise RangeError(f"triplet_margin_loss: margin is {margin}, expected a number >= 0.")
+    check_margin("triplet_margin_loss", margin)
+    require_same_rank("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
     distance = distance_function or nbgrad.pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
@@ -181,6 +203,8 @@ def multi_margin_loss(
         raise RangeError(f"multi_margin_loss: p is {p}, expected 1 or 2.")
     rows: Any = input.reshape((1, input.numel())) if input.ndim < 2 else input
     classes = target.reshape((target.numel(), 1))
+    if weight is not None and tuple(weight.shape) != (rows.shape[1],):
+        raise ShapeError(f"multi_margin_loss: weight is {list(weight.shape)}, expected one for each class, [{rows.shape[1]}].")
     gaps: Any = (margin - rows.gather(1, classes) + rows).relu()  # a margin that is met exactly costs nothing
     gaps = gaps if p == 1 else gaps * gaps
     gaps = gaps if weight is None else gaps * weight.index_select(0, classes.reshape((-1,))).unsqueeze(-1)
@@ -217,12 +241,18 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """Minus the logarithm of the normal density of the target, of mean ``input`` and variance ``var`` (taken to be at least eps).
 
+    Args:
+        input, target: of one shape, or of shapes that broadcast.
+        var: of the shape of ``input``, but for sizes of 1 or without the last dimension; or a number.
+
     Raises:
-        RangeError: a negative variance.
+        RangeError: a negative variance. ShapeError: a variance of another shape.
     """
     spread: Any = var if isinstance(var, Tensor) else nbgrad.full_like(input, var)
     if spread.ndim == input.ndim - 1 and tuple(spread.shape) == tuple(input.shape[:-1]):
         spread = spread.unsqueeze(-1)
+    if spread.ndim != input.ndim or any(own not in (1, size) for own, size in zip(spread.shape, input.shape)):
+        raise ShapeError(f"gaussian_nll_loss: var is {list(spread.shape)}, input {list(input.shape)}, expected its sizes, or 1.")
     if not is_batched(spread) and bool((spread < 0).any()):
         raise RangeError("gaussian_nll_loss: var has negative numbers.")
     # The bound has no gradient of its own, as torch's.
@@ -235,8 +265,10 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norms of the differences of all pairs of rows, (n, m) to (n (n - 1) / 2,).
 
     Raises:
-        ShapeError: no matrix.
+        ShapeError: no matrix. RangeError: a negative p.
     """
+    if p < 0:
+        raise RangeError(f"pdist: p is {p}, expected a number >= 0.")
     if input.ndim != 2:
         raise ShapeError(f"pdist: input is {list(input.shape)}, expected a matrix.")
     pairs: Any = nbgrad.triu_indices(input.shape[0], input.shape[0], 1, device=input.device)

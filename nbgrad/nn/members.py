@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
+from ..base.errors import NbgradError
 from ..graph.node import Hooks
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "MODULE",
     "PARAMETER",
     "TRANSIENT",
+    "MemberError",
     "Members",
     "first_seen",
     "join",
@@ -27,6 +29,10 @@ BUFFERS = (BUFFER, TRANSIENT)
 # Hooks of all modules, by kind, that are called with what is registered and may put something else in its place.
 _buffer_hooks = Hooks()
 when_registered = {PARAMETER: Hooks(), MODULE: Hooks(), BUFFER: _buffer_hooks, TRANSIENT: _buffer_hooks}
+
+
+class MemberError(NbgradError, AttributeError):
+    """A part of a module that is not there."""
 
 
 class Members(MutableMapping):

@@ -9,12 +9,24 @@ from typing import TYPE_CHECKING, Any, Self
 import nbgrad
 
 from .. import Parameter, Tensor
-from ..base.errors import ArgumentError, NamingError, RangeError
+from ..base.errors import ArgumentError, NamingError, NotSupportedError, RangeError
 from ..graph.edges import RemovableHandle
 from .buffers import Buffer
 from .conversions import Convertible
 from .hooks import ForwardHook, HookTable, ModuleHooks
-from .members import BUFFER, BUFFERS, MODULE, PARAMETER, TRANSIENT, Members, first_seen, join, registered, when_registered
+from .members import (
+    BUFFER,
+    BUFFERS,
+    MODULE,
+    PARAMETER,
+    TRANSIENT,
+    MemberError,
+    Members,
+    first_seen,
+    join,
+    registered,
+    when_registered,
+)
 from .state import IncompatibleKeys, Stateful
 from .utils import zero_grads
 
@@ -57,7 +69,7 @@ class Module(Stateful, Convertible):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The computation of the module, which a subclass defines."""
-        raise NotImplementedError(f"{type(self).__name__}: forward is not defined. Hint: define it in the subclass.")
+        raise NotSupportedError(f"{type(self).__name__}: forward is not defined. Hint: define it in the subclass.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._hooks_ is not None:
@@ -198,6 +210,19 @@ class Module(Stateful, Convertible):
     register_module = add_module
 
     def _register(self, name: str, value: Any, kind: str) -> None:
+        self._require_name(name, kind)
+        check_kind(f"{type(self).__name__}.{name}", kind, value)
+        if when_registered[kind]:
+            value = registered(self, name, value, kind)
+        self._kinds_[name] = kind
+        object.__setattr__(self, name, value)
+
+    def _require_name(self, name: Any, kind: str) -> None:
+        """Refuse what cannot be the name of an attribute of ``kind``, or is that of something else.
+
+        Raises:
+            ArgumentError: no str. NamingError: ``name`` is taken or is no name.
+        """
         owner = type(self).__name__
         if not isinstance(name, str):
             raise ArgumentError(f"{owner}: expected the name of a {kind} as a str, got {type(name).__name__}.")
@@ -209,11 +234,6 @@ class Module(Stateful, Convertible):
                 f"{owner}: the attribute {name!r} exists and is {'a ' + present if present else f'no {kind}'}. "
                 f"Hint: choose another name, or delete the attribute before registering a {kind}."
             )
-        check_kind(f"{owner}.{name}", kind, value)
-        if when_registered[kind]:
-            value = registered(self, name, value, kind)
-        self._kinds_[name] = kind
-        object.__setattr__(self, name, value)
 
     # Traversal
 
@@ -307,7 +327,7 @@ class Module(Stateful, Convertible):
         """The module below with the dotted name ``target``; the module itself for "".
 
         Raises:
-            AttributeError: there is none.
+            MemberError: there is none; an AttributeError too.
 
         >>> from nbgrad import nn
         >>> nn.Sequential(nn.Sequential(nn.Tanh())).get_submodule("0.0")
@@ -325,7 +345,7 @@ class Module(Stateful, Convertible):
             strict: it must be there.
 
         Raises:
-            RangeError: an empty name. AttributeError: the module that it is to be a part of is not there, or itself if ``strict``.
+            RangeError: an empty name. MemberError: the module that it is to be a part of is not there, or itself if ``strict``.
 
         >>> from nbgrad import nn
         >>> model = nn.Sequential(nn.Sequential(nn.Tanh()))
@@ -346,7 +366,7 @@ class Module(Stateful, Convertible):
         """The parameter with the dotted name ``target``.
 
         Raises:
-            AttributeError: there is none.
+            MemberError: there is none; an AttributeError too.
 
         >>> import nbgrad
         >>> nbgrad.nn.Sequential(nbgrad.nn.Linear(2, 3)).get_parameter("0.weight").shape
@@ -359,7 +379,7 @@ class Module(Stateful, Convertible):
         """The buffer with the dotted name ``target``.
 
         Raises:
-            AttributeError: there is none.
+            MemberError: there is none; an AttributeError too.
         """
         path, _, name = target.rpartition(".")
         return self.get_submodule(path)._member(name, target, *BUFFERS)
@@ -368,7 +388,7 @@ class Module(Stateful, Convertible):
         value = self.__dict__.get(name) if self._kinds_.get(name) in kinds else None
         if value is None:
             there = ", ".join(name for name, _ in self._own(*kinds)) or "none"
-            raise AttributeError(f"{type(self).__name__}: {name!r} of {target!r} is no {kinds[0]} here. There are: {there}.")
+            raise MemberError(f"{type(self).__name__}: {name!r} of {target!r} is no {kinds[0]} here. There are: {there}.")
         return value
 
     def apply(self, fn: Callable[[Module], Any]) -> Any:
@@ -384,10 +404,10 @@ class Module(Stateful, Convertible):
         """Set ``training`` here and below; returns self.
 
         Raises:
-            ArgumentError: ``mode`` is not a bool.
+            RangeError: ``mode`` is not a bool.
         """
         if not isinstance(mode, bool):
-            raise ArgumentError(f"train: expected a bool, got {type(mode).__name__}.")
+            raise RangeError(f"train: expected a bool, got {type(mode).__name__}.")
         self.training = mode
         for module in self.children():
             module.train(mode)  # which a class may define otherwise, to keep what is frozen as it is
@@ -414,15 +434,15 @@ class Module(Stateful, Convertible):
         return ""
 
     def _repr_children(self) -> Iterator[str]:
-        """A text for every child."""
-        return (f"({name}): {module!r}" for name, module in self._own(MODULE))
+        """A text for every child; None where a module may be."""
+        return (f"({name}): {module!r}" for name, module in self._modules.items())
 
     def __repr__(self) -> str:
         extra, children = self.extra_repr(), list(self._repr_children())
-        if not children:
-            return f"{type(self).__name__}({extra})"
+        if not children and "\n" not in extra:
+            return f"{self._get_name()}({extra})"
         lines = "\n".join([*filter(None, [extra]), *children]).replace("\n", "\n  ")
-        return f"{type(self).__name__}(\n  {lines}\n)"
+        return f"{self._get_name()}(\n  {lines}\n)"
 
 
 def runs(texts: list[str]) -> Iterator[str]:

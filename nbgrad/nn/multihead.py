@@ -7,7 +7,7 @@ from typing import Any
 import nbgrad
 
 from .. import Parameter, Tensor
-from ..base.errors import RangeError
+from ..base.errors import SettingError
 from . import init
 from .attention import multi_head_attention_forward
 from .layers import Linear
@@ -43,7 +43,7 @@ class MultiheadAttention(Module):
         in_proj_bias, out_proj, bias_k, bias_v: the others.
 
     Raises:
-        RangeError: the heads do not divide ``embed_dim``, or one of both is not positive.
+        SettingError: the heads do not divide ``embed_dim``, or one of both is not positive.
 
     Source: Vaswani et al., "Attention Is All You Need", 2017.
 
@@ -77,7 +77,7 @@ class MultiheadAttention(Module):
     ) -> None:
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
-            raise RangeError(
+            raise SettingError(
                 f"MultiheadAttention: embed_dim is {embed_dim}, num_heads {num_heads}, expected positive ones, the first divisible."
             )
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first

@@ -8,7 +8,7 @@ from typing import Any
 import nbgrad
 
 from .. import Parameter, Tensor
-from ..base.errors import RangeError, ShapeError
+from ..base.errors import DivisionError, RangeError, ShapeError
 from . import functional as F, init
 from .module import Module
 
@@ -130,7 +130,7 @@ class GroupNorm(Module):
     """The channels of each sample in groups, normalised, then scaled by a learnt weight and bias: see ``functional.group_norm``.
 
     Raises:
-        RangeError: the channels cannot be divided into so many groups.
+        RangeError: the channels cannot be divided into so many groups. DivisionError: no groups.
     """
 
     weight: Parameter | None
@@ -148,6 +148,8 @@ class GroupNorm(Module):
         bias: bool = True,
     ) -> None:
         super().__init__()
+        if num_groups == 0:
+            raise DivisionError(f"GroupNorm: {num_channels} channels cannot be divided into 0 groups.")
         if num_channels % num_groups:
             raise RangeError(f"GroupNorm: {num_channels} channels cannot be divided into {num_groups} groups.")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine

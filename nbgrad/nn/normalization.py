@@ -104,7 +104,7 @@ def batch_norm(
         training: whether the batch's own statistics are used.
 
     Raises:
-        ShapeError: no channels, or a single value for each while training.
+        ShapeError: no channels, or a single value for each while training. RangeError: no running statistics while not training.
 
     Source: Ioffe, Szegedy, "Batch Normalization", 2015.
 
@@ -123,8 +123,10 @@ def batch_norm(
         running = (widened(each).reshape(shape) for each in (running_mean, running_var))
         numbers = (start if each is None else each.reshape(shape) for each, start in ((weight, 1.0), (bias, 0.0)))
         return as_given(scalar.scaled_around(widened(input), *running, *numbers, eps), input)
+    if not training:
+        raise RangeError("batch_norm: no running_mean or running_var, which are needed where training is False.")
     out, moments = normal_channels(input, weight, bias, eps)
-    if training and count:
+    if count:
         ratio = count / (count - 1)
         update(running_mean, moments[0], momentum)
         update(running_var, moments[1], momentum, ratio)

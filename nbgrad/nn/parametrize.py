@@ -14,7 +14,7 @@ from typing import Any
 import nbgrad
 
 from .. import Parameter, Tensor
-from ..base.errors import ArgumentError, DTypeError, ShapeError
+from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from .container import ModuleDict, ModuleList
 from .module import Module
 
@@ -181,7 +181,7 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
         ``module``, whose class is now a subclass of what it was.
 
     Raises:
-        ArgumentError: no such parameter or buffer, or ``parametrization`` is no module.
+        RangeError: no such parameter or buffer. ArgumentError: ``parametrization`` is no module.
         ShapeError, DTypeError: another shape or dtype, unless ``unsafe``.
 
     >>> import nbgrad
@@ -214,7 +214,7 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
         there.unsafe |= unsafe
         return module
     if module._kinds_.get(tensor_name) not in ("parameter", "buffer", "transient buffer"):
-        raise ArgumentError(f"parametrize: {type(module).__name__} has no parameter or buffer {tensor_name!r}.")
+        raise RangeError(f"parametrize: {type(module).__name__} has no parameter or buffer {tensor_name!r}.")
     parametrization.train(module.training)
     made = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe)
     delattr(module, tensor_name)
@@ -245,7 +245,7 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
         leave_parametrized: whether it stays what is computed now, rather than the original.
 
     Raises:
-        ArgumentError: the tensor is not computed, or of several others and not ``leave_parametrized``.
+        RangeError: the tensor is not computed. ArgumentError: of several others and not ``leave_parametrized``.
 
     >>> import nbgrad
     >>> layer = register_parametrization(nbgrad.nn.Linear(2, 2), "weight", nbgrad.nn.Tanh())
@@ -253,7 +253,7 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
     Linear(in_features=2, out_features=2, bias=True)
     """
     if not is_parametrized(module, tensor_name):
-        raise ArgumentError(f"parametrize: {tensor_name!r} of {type(module).__name__} is not parametrized.")
+        raise RangeError(f"parametrize: {tensor_name!r} of {type(module).__name__} is not parametrized.")
     made: Any = module.parametrizations[tensor_name]
     if not made.is_tensor and not leave_parametrized:
         raise ArgumentError("parametrize: a tensor made of several has no original. Hint: leave_parametrized=True.")

@@ -14,6 +14,7 @@ import nbgrad
 
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, RangeError, ShapeError
+from .members import MemberError
 from .parametrizations import rows_along
 from .reparametrised import Recomputed, installed, is_computed, uninstall
 
@@ -52,12 +53,12 @@ def parts_of(module: Any, name: str) -> tuple[Parameter, Tensor | None]:
     """The parameter, and its mask if it is pruned.
 
     Raises:
-        ArgumentError: there is no such parameter.
+        MemberError: there is no such parameter; an AttributeError too.
     """
     again = is_computed(module, name, Masked)
     whole = getattr(module, name + "_orig" if again else name, None)
     if not isinstance(whole, Parameter):
-        raise ArgumentError(f"prune: {type(module).__name__} has no parameter {name!r}.")
+        raise MemberError(f"prune: {type(module).__name__} has no parameter {name!r}.")
     return whole, getattr(module, name + "_mask") if again else None
 
 
@@ -87,7 +88,7 @@ class BasePruningMethod(ABC):
             importance_scores: numbers in the place of the parameter's, by which it is decided what is pruned.
 
         Raises:
-            ArgumentError: no such parameter. ShapeError: scores, or a mask, of another shape.
+            MemberError: no such parameter. ShapeError: scores, or a mask, of another shape.
         """
         method = cls(*args, **kwargs)
         whole, before = parts_of(module, name)
@@ -323,7 +324,7 @@ def global_unstructured(
         importance_scores: ``{(module, name): numbers}`` by which it is decided, in the place of the parameters'.
 
     Raises:
-        ArgumentError: no such parameter, or a method that is not unstructured.
+        MemberError: no such parameter. ArgumentError: a method that is not unstructured.
 
     >>> import nbgrad
     >>> layers = nbgrad.nn.Linear(2, 3), nbgrad.nn.Linear(3, 2)
@@ -352,14 +353,14 @@ def remove(module: Any, name: str) -> Any:
     """Make a pruned parameter an ordinary one, with its zeros; return the module.
 
     Raises:
-        ArgumentError: it is not pruned.
+        RangeError: it is not pruned.
 
     >>> import nbgrad
     >>> list(remove(identity(nbgrad.nn.Linear(2, 2), "weight"), "weight").state_dict())
     ['bias', 'weight']
     """
     if not is_computed(module, name, Masked):
-        raise ArgumentError(f"prune: {name!r} of {type(module).__name__} is not pruned.")
+        raise RangeError(f"prune: {name!r} of {type(module).__name__} is not pruned.")
     uninstall(module, name, Masked)
     whole = getattr(module, name + "_orig")
     with nbgrad.no_grad():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import Tensor
-from ..base.errors import RangeError, ShapeError
+from ..base.errors import ArgumentError, RangeError, ShapeError
 from .module import Module
 
 __all__ = ["ChannelShuffle", "PixelShuffle", "PixelUnshuffle", "Unflatten", "channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
@@ -154,6 +154,9 @@ class Unflatten(Module):
         dim: which.
         unflattened_size: their sizes, of which one may be -1.
 
+    Raises:
+        ArgumentError: ``unflattened_size`` is no tuple or list of ints.
+
     >>> import nbgrad
     >>> Unflatten(1, (2, 3))(nbgrad.ones(5, 6)).shape
     nbgrad.Size([5, 2, 3])
@@ -161,6 +164,8 @@ class Unflatten(Module):
 
     def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
         super().__init__()
+        if not isinstance(unflattened_size, tuple | list) or not all(isinstance(size, int) for size in unflattened_size):
+            raise ArgumentError(f"Unflatten: unflattened_size is {unflattened_size!r}, expected a tuple of ints.")
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Tensor) -> Tensor:

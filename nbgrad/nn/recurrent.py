@@ -34,7 +34,7 @@ class RNNBase(Module):
         device, dtype: of the parameters.
 
     Raises:
-        RangeError: a size, ``dropout`` or ``proj_size`` out of range, or another mode.
+        RangeError: a size, ``dropout`` or ``proj_size`` out of range, or another mode. ArgumentError: a size that is no int.
 
     >>> isinstance(nbgrad.nn.LSTM(2, 3), RNNBase)
     True
@@ -58,10 +58,12 @@ class RNNBase(Module):
         if mode not in GATES:
             raise RangeError(f"RNNBase: mode is {mode!r}, expected one of {', '.join(GATES)}.")
         name = type(self).__name__
-        for what, value in (("hidden_size", hidden_size), ("num_layers", num_layers)):
-            if not isinstance(value, int) or value < 1:
+        for what, value in (("hidden_size", hidden_size), ("input_size", input_size), ("num_layers", num_layers)):
+            if not isinstance(value, int):
+                raise ArgumentError(f"{name}: {what} is {value!r}, expected a whole number greater than 0.")
+            if value < 1:
                 raise RangeError(f"{name}: {what} is {value}, expected a whole number greater than 0.")
-        if isinstance(dropout, bool) or not 0 <= dropout <= 1:
+        if isinstance(dropout, bool | str) or not 0 <= dropout <= 1:
             raise RangeError(f"{name}: dropout is {dropout}, expected a probability, from 0 to 1.")
         if not 0 <= proj_size < hidden_size or proj_size and mode != "LSTM":
             raise RangeError(f"{name}: proj_size is {proj_size}, expected less than hidden_size, and 0 where it is no LSTM.")

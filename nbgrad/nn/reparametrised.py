@@ -90,7 +90,7 @@ def weight_of(op: str, module: Any, name: str, kind: type[Recomputed]) -> Tensor
 def removed(op: str, module: Any, name: str, kind: type[Recomputed], rest: tuple[str, ...]) -> Any:
     """The module with an ordinary parameter again, of what the weight is now."""
     if not is_computed(module, name, kind):
-        raise ArgumentError(f"{op}: {name!r} of {type(module).__name__} is not computed so.")
+        raise RangeError(f"{op}: {name!r} of {type(module).__name__} is not computed so.")
     uninstall(module, name, kind)
     weight = getattr(module, name).detach()
     for end in rest:
@@ -126,7 +126,7 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     """Make the weight an ordinary parameter again.
 
     Raises:
-        ArgumentError: it is not computed by ``weight_norm``.
+        RangeError: it is not computed by ``weight_norm``.
 
     >>> import nbgrad
     >>> list(remove_weight_norm(weight_norm(nbgrad.nn.Linear(2, 3))).state_dict())
@@ -168,7 +168,7 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     """Make the weight an ordinary parameter again.
 
     Raises:
-        ArgumentError: it is not computed by ``spectral_norm``.
+        RangeError: it is not computed by ``spectral_norm``.
 
     >>> import nbgrad
     >>> list(remove_spectral_norm(spectral_norm(nbgrad.nn.Linear(2, 3))).state_dict())

@@ -18,7 +18,7 @@ import numpy as np
 import nbgrad
 
 from .. import Tensor
-from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ..base.errors import DTypeError, RangeError, ShapeError
 from ..modes.autocast import casts
 from .module import Module
 
@@ -43,6 +43,10 @@ MODES = {
     "trilinear": (3,),
 }
 SHARP, SHARP_SMOOTHED = -0.75, -0.5  # the cubic's parameter: Keys' derivative at 1; with antialias as in Pillow
+
+
+class RankError(ShapeError, NotImplementedError):
+    """A number of dimensions that a mode is not for."""
 
 
 @casts(cpu="", cuda="single")
@@ -71,8 +75,8 @@ def interpolate(
         Tensor of shape ``(batch, channels, *size)`` and the dtype of ``input``.
 
     Raises:
-        ArgumentError: not one of ``size`` and ``scale_factor``, or options that a mode does not have. RangeError: an unknown mode.
-        ShapeError: another number of dimensions, or sizes that are not positive. DTypeError: the input is not floating.
+        RangeError: not one of ``size`` and ``scale_factor``, options that a mode does not have, or an unknown mode.
+        RankError: another number of dimensions. ShapeError: sizes that are not positive. DTypeError: the input is not floating.
 
     Source: Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981.
 
@@ -85,14 +89,14 @@ def interpolate(
         raise RangeError(f"interpolate: mode is {mode!r}, expected one of {', '.join(map(repr, MODES))}.")
     if spatial not in MODES[mode]:
         ranks = " or ".join(str(2 + k) for k in MODES[mode])
-        raise ShapeError(f"interpolate: input is {list(input.shape)}, mode {mode!r} expects {ranks} dimensions.")
+        raise RankError(f"interpolate: input is {list(input.shape)}, mode {mode!r} expects {ranks} dimensions.")
     if not (input.dtype.is_floating_point or mode.startswith("nearest")):
         raise DTypeError(f"interpolate: input is {input.dtype}, mode {mode!r} expects a floating dtype. Hint: input.float().")
     smooth = mode in ("linear", "bilinear", "bicubic", "trilinear")
     if align_corners is not None and not smooth:
-        raise ArgumentError(f"interpolate: align_corners is for linear and cubic modes, mode is {mode!r}. Hint: leave it out.")
+        raise RangeError(f"interpolate: align_corners is for linear and cubic modes, mode is {mode!r}. Hint: leave it out.")
     if antialias and mode not in ("bilinear", "bicubic"):
-        raise ArgumentError(f"interpolate: antialias is for 'bilinear' and 'bicubic', mode is {mode!r}.")
+        raise RangeError(f"interpolate: antialias is for 'bilinear' and 'bicubic', mode is {mode!r}.")
     sizes, scales = new_sizes(tuple(input.shape[2:]), size, scale_factor, recompute_scale_factor)
     if min((*sizes, *input.shape[2:])) <= 0:
         raise ShapeError(f"interpolate: input is {list(input.shape)}, the result's sizes {list(sizes)}, expected positive ones.")
@@ -110,10 +114,10 @@ def interpolate(
 def new_sizes(old: tuple[int, ...], size: Any, factor: Any, recompute: bool | None) -> tuple[list[int], list[float | None]]:
     """The sizes of a result, and for each dimension what a step in it is in the input; None where that follows from the sizes."""
     if (size is None) == (factor is None):
-        raise ArgumentError(f"interpolate: size is {size}, scale_factor {factor}, expected one of both.")
+        raise RangeError(f"interpolate: size is {size}, scale_factor {factor}, expected one of both.")
     if size is not None:
         if recompute:
-            raise ArgumentError("interpolate: recompute_scale_factor is for scale_factor, which is None.")
+            raise RangeError("interpolate: recompute_scale_factor is for scale_factor, which is None.")
         return [int(each) for each in each_of("size", size, len(old))], [None] * len(old)
     factors = [float(each) for each in each_of("scale_factor", factor, len(old))]
     sizes = [math.floor(n * f) for n, f in zip(old, factors)]
@@ -154,7 +158,7 @@ def on_device_of(x: Tensor, values: np.ndarray, dtype: Any = None) -> Tensor:
 def weighted_along(x: Tensor, dim: int, how: tuple[str, int, int, float | None, bool, bool]) -> Tensor:
     """One dimension by taps and their weights."""
     places, weights = taps(*how)
-    if np.array_equal(places, np.arange(how[2])[:, None]) and (weights == 1).all():
+    if how[1] == how[2] and np.array_equal(places, np.arange(how[2])[:, None]) and (weights == 1).all():
         return x
     seen = [1] * x.ndim
     seen[dim] = len(places)
@@ -168,7 +172,7 @@ def weighted_along(x: Tensor, dim: int, how: tuple[str, int, int, float | None, 
 @lru_cache(maxsize=256)
 def taps(kind: str, old: int, new: int, scale: float | None, align: bool, antialias: bool) -> tuple[np.ndarray, np.ndarray]:
     """Places and weights, ``(new, taps)``: see NOTE [Taps]."""
-    step = (old - 1) / max(new - 1, 1) if align else old / new if scale is None else scale
+    step = (old - 1) / (new - 1) if align and new > 1 else 0.0 if align else old / new if scale is None else scale
     at = np.arange(new)
     if kind == "area":
         first, last = at * old // new, -(-(at + 1) * old // new)

@@ -9,7 +9,7 @@ from typing import Any
 import nbgrad
 
 from .. import Tensor
-from ..base.errors import RangeError, ShapeError
+from ..base.errors import DivisionError, RangeError, ShapeError
 from ..ops.convolution import extent, in_pairs, one_by_one, reached
 from ..ops.expr import scalar
 from ..ops.pooling import pooled_shape
@@ -107,7 +107,16 @@ def fold(
 
 
 def lp_pool(name: str, count: int, input: Tensor, norm_type: float, kernel_size: Sizes, stride: Any, ceil_mode: bool) -> Tensor:
-    """Norms of windows of so many dimensions."""
+    """Norms of windows of so many dimensions.
+
+    Raises:
+        DivisionError: ``norm_type`` is 0.
+    """
+    if norm_type == 0:
+        raise DivisionError(f"{name}: norm_type is 0, expected another number.")
+    if math.isinf(norm_type):
+        sign = math.copysign(1.0, norm_type)
+        return sign * getattr(nbgrad, f"max_pool{count}d")(sign * input.abs(), kernel_size, stride, 0, 1, ceil_mode)
     kernel = one_by_one(name, "kernel_size", kernel_size, count, 1)
     means = getattr(nbgrad, f"avg_pool{count}d")(input.pow(norm_type), kernel, stride, 0, ceil_mode)
     return (means.sign() * means.abs().relu()).mul(math.prod(kernel)).pow(1.0 / norm_type)

@@ -205,7 +205,7 @@ def convolved(name: str, count: int, x, weight, bias, stride, padding, dilation,
     check_weight(name, x, weight, bias, count, groups, transposed)
     stride, dilation = (one_by_one(name, what, value, count, 1) for what, value in (("stride", stride), ("dilation", dilation)))
     own, kernel = x.layout.shape[2:], weight.layout.shape[2:]
-    if isinstance(padding, str):
+    if isinstance(padding, str) and not transposed:  # numbers are asked for below
         x, padding = by_word(name, padding, x, kernel, stride, dilation)
         own = x.layout.shape[2:]
     padding = one_by_one(name, "padding", padding, count, 0)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import warnings
 
-from ..base.errors import ArgumentError, DimError, RangeError, ShapeError
+from ..base.dtypes import int64
+from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import converted_in_modes, special
 from .core import composite, elementwise, general
 from .expr import scalar
@@ -309,7 +310,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     """
     reduction = old_reduction(size_average, reduce, reduction)
     losses = (scalar.log_entropy_difference if log_target else scalar.entropy_difference)(input, target)
-    if reduction == "batchmean":
+    if reduction == "batchmean" and input.ndim:
         return losses.sum() / input.shape[0]
     return reduced("kl_div", losses, reduction)
 
@@ -390,6 +391,10 @@ def as_rows(name: str, input, target):
     expected = () if input.ndim == 1 else (input.shape[0], *input.shape[2:])
     if target.shape != expected:
         raise ShapeError(f"{name}: input {list(input.shape)} needs targets {list(expected)}, got {list(target.shape)}.")
+    if target.dtype is not int64:
+        if target.dtype.name != "uint8":  # as in torch, which takes the labels of images as files have them
+            raise DTypeError(f"{name}: target is {target.dtype}, expected int64 or uint8. Hint: target.to(nbgrad.int64).")
+        target = target.to_dtype(int64)
     if input.ndim == 2:
         return input, target
     if input.ndim == 1:
@@ -436,7 +441,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
 
     Args:
         input: log-probabilities, (classes), (n, classes) or (n, classes, d1, ...).
-        target: int64 classes, of the shape without classes.
+        target: int64 or uint8 classes, of the shape without classes.
         weight: of each class; "mean" then divides by the sum of the weights of the targets.
         ignore_index: a target that counts for nothing.
 
@@ -456,7 +461,7 @@ def cross_entropy(
 
     Args:
         input: scores, (classes), (n, classes) or (n, classes, d1, ...).
-        target: int64 classes, of the shape without classes; or probabilities of input's shape.
+        target: int64 or uint8 classes, of the shape without classes; or probabilities of input's shape.
         weight: of each class; "mean" then divides by the sum of the weights of the targets.
         ignore_index: a target class that counts for nothing.
         label_smoothing: the share of the target, 0 to 1, that is spread evenly over all classes.
@@ -504,6 +509,8 @@ def probability_cross_entropy(input, target, weight, ignore_index: int, reductio
         raise ArgumentError("cross_entropy: ignore_index applies to targets that are classes; these are probabilities.")
     dim = 0 if input.ndim == 1 else 1
     classes = input.shape[dim]
+    if not classes:
+        raise ShapeError(f"cross_entropy: input is {list(input.shape)}, expected at least one class.")
     if smoothing:
         target = target * (1 - smoothing) + smoothing / classes
     weighted = input.log_softmax(dim) * target

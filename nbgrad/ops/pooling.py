@@ -20,7 +20,6 @@ from .expr import scalar
 __all__ = ["pooled_size"]
 
 HIDDEN: dict = {"method": False, "function": False, "out": False, "total": True}
-WINDOW = ("size", "kernel", "stride", "padding", "dilation")
 
 general(
     "max_pool",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.dtypes import complex128, float32, float64
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, RangeError, ShapeError
+from ..base.results import result_type
 from .core import Op, composite, elementwise, general, movement, reduction
 from .expr import scalar
 from .kinds import constant_number
@@ -236,12 +237,25 @@ reduction(
 
 
 class Extremum(NamedTuple):
-    """What ``max`` and ``min`` along a dimension return, and ``sort`` and ``topk``."""
+    """Values along a dimension, and where they were: what ``max`` and its relatives return."""
 
     values: Tensor
     indices: Tensor
 
 
+# The class of each; of the operations of one node, by its name.
+EXTREMUM_OF: dict[str, type[Extremum]] = {
+    name: result_type(name)(Extremum)
+    for name in ("max", "min", "sort", "topk", "median", "nanmedian", "mode", "kthvalue", "cummax", "cummin")
+}
+
+
+def extremum_type(node: str) -> type[Extremum]:
+    """The class of results whose node is ``MaxBackward0``, ``MedianBackward1``, ..."""
+    return EXTREMUM_OF[node.partition("Backward")[0].lower()]
+
+
+@result_type("aminmax")
 class Extrema(NamedTuple):
     """What ``aminmax`` returns."""
 
@@ -342,10 +356,11 @@ def size_at(shape, dim) -> int:
 
 def along(x, dim, keepdim, indices, node: str) -> Extremum:
     """Values and indices of an extremum, from its indices with ``keepdim``."""
+    kind = extremum_type(node)
     if keepdim or not x.shape:
-        return Extremum(scalar.pick(x, indices, dim, True, node), indices)
+        return kind(scalar.pick(x, indices, dim, True, node), indices)
     shape = kept_shape(x.shape, (wrap("max", dim, len(x.shape)),), False)
-    return Extremum(scalar.pick(x, indices, dim, False, node), scalar.view_shape(indices, shape))
+    return kind(scalar.pick(x, indices, dim, False, node), scalar.view_shape(indices, shape))
 
 
 def numpy_spelling(op: str, dim, axis, keepdim, keepdims) -> tuple:
@@ -797,14 +812,14 @@ def sort(x, dim=-1, descending=False, stable=False, *, axis=None):
     """``(values, indices)`` sorted along dim; equal elements keep their order; NaN counts as the greatest number."""
     dim = dim if axis is None else axis
     indices = x.argsort(dim, descending, stable)
-    return Extremum(scalar.pick(x, indices, dim, True, "SortBackward0"), indices)
+    return EXTREMUM_OF["sort"](scalar.pick(x, indices, dim, True, "SortBackward0"), indices)
 
 
 def topk(x, k, dim=-1, largest=True, sorted=True, *, axis=None):
     """``(values, indices)`` of the k greatest (or smallest) elements along dim, in order."""
     dim = dim if axis is None else axis
     indices = scalar.top_indices(x, k, dim, largest)
-    return Extremum(scalar.pick(x, indices, dim, True, "TopkBackward0"), indices)
+    return EXTREMUM_OF["topk"](scalar.pick(x, indices, dim, True, "TopkBackward0"), indices)
 
 
 composite("sort", sort, pure=True, out=True, doc=sort.__doc__)

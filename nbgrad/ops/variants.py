@@ -368,12 +368,19 @@ def of_integers(name: str, inplace: bool, input: Any, *settings: Any) -> Any:
     return input.copy_(out) if inplace else out
 
 
-def with_inplace_flag(name: str, example: str = "x") -> None:
-    """Register an activation whose function takes ``inplace`` as last argument, as torch.nn.functional's do."""
+def with_inplace_flag(name: str, example: str = "x", possible: str = "") -> None:
+    """Register an activation whose function takes ``inplace`` as last argument, as torch.nn.functional's do.
+
+    Args:
+        possible: which settings are possible, as a condition; any unless given.
+    """
     settings = list(OPS[name].signature.parameters.values())[1:]
     named, passed = ([f"{p.name}{'' if p.default is p.empty else f'={p.default!r}'}" for p in settings], [p.name for p in settings])
     call = f"(over if inplace else plain)({', '.join(['input', *passed])})"
     text = f"def {name}({', '.join(['input', *named, 'inplace=False'])}):\n"
+    if possible:
+        shown = ", ".join(f"{setting} is {{{setting}}}" for setting in passed)
+        text += f"    if not ({possible}): raise RangeError(f'{name}: {shown}, expected {possible}.')\n"
     if OPS[name].of_integers is not None:
         text += f"    try: return {call}\n"
         text += f"    except refusal: return of_integers({name!r}, inplace, {', '.join(['input', *passed])})\n"
@@ -382,17 +389,39 @@ def with_inplace_flag(name: str, example: str = "x") -> None:
 
     @variant(name, method=False, inplace=False, out=False, example=example)
     def build(op):
-        scope = {"plain": op(name), "over": op(name + "_"), "of_integers": of_integers, "refusal": DTypeError}
+        scope = {
+            "plain": op(name),
+            "over": op(name + "_"),
+            "of_integers": of_integers,
+            "refusal": DTypeError,
+            "RangeError": RangeError,
+        }
         exec(compile(text, f"<nbgrad {name} with inplace>", "exec"), scope)
         head, *rest = OPS[name].doc.split("\n\n", 1)
         scope[name].__doc__ = "\n\n".join([f"{head} inplace=True overwrites input.", *rest])
         return scope[name]
 
 
-for _name in ("relu", "silu", "elu", "hardtanh", "hardsigmoid", "hardswish", "celu", "selu", "mish"):
+for _name in ("relu", "silu", "elu", "hardsigmoid", "hardswish", "selu", "mish"):
     with_inplace_flag(_name)
+with_inplace_flag("hardtanh", possible="min_val <= max_val")
+with_inplace_flag("celu", possible="alpha != 0")
 with_inplace_flag("leaky_relu", "x, 0.1")
 with_inplace_flag("threshold", "x, 0.5, 0.0")
+
+
+@variant("softshrink", method=False, inplace=False, example="x")
+def softshrink(op):
+    towards_zero = op("softshrink")
+
+    def softshrink(input, lambd=0.5):
+        """input moved towards 0 by lambd, which is not negative, as far as 0."""
+        if lambd < 0:
+            raise RangeError(f"softshrink: lambd is {lambd}, expected a number >= 0.")
+        return towards_zero(input, lambd)
+
+    return softshrink
+
 
 # ---- choice, comparison, copies ------------------------------------------------------------------------------------
 

@@ -66,11 +66,12 @@ class Adam(Ruled):
             update of a tensor is one kernel.
         capturable: the number of the step and what follows from it live on the GPU, so that a CUDA graph can hold a step;
             ``state[p]["step"]`` is a tensor then, and ``lr`` may be one.
+        differentiable: as of ``SGD``; not of steps that are counted on the GPU.
 
     A complex parameter is optimised as its real and imaginary parts, each with moments of its own.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: ``differentiable``.
+        RangeError: an option out of range.
 
     Source: torch's Adam; the formulas are in ``rules``.
 
@@ -118,7 +119,7 @@ class Adam(Ruled):
 
     def update(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """One step of ``params``."""
-        if group["capturable"]:
+        if group["capturable"] and not group["differentiable"]:
             self._update_on_device(params, group)
         else:
             super().update(params, group)

@@ -26,7 +26,7 @@ class ASGD(Ruled):
         maximize: ascend.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: ``differentiable``, ``capturable``.
+        RangeError: an option out of range. NotSupportedError: ``capturable``.
 
     Source: torch's ASGD; the formulas are in ``rules``.
 
@@ -91,7 +91,7 @@ class Rprop(Ruled):
         maximize: ascend.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: ``differentiable``.
+        RangeError: an option out of range..
 
     Source: torch's Rprop; the formulas are in ``rules``.
 

@@ -21,7 +21,7 @@ class Adamax(Ruled):
         params, lr, betas, eps, weight_decay, foreach, maximize: as for ``Adam``.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: ``differentiable``, ``capturable``.
+        RangeError: an option out of range. NotSupportedError: ``capturable``.
 
     Source: torch's Adamax; the formulas are in ``rules``.
 
@@ -78,7 +78,7 @@ class NAdam(Ruled):
         momentum_decay: how quickly momentum reaches ``betas[0]``.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: ``differentiable``, ``capturable``.
+        RangeError: an option out of range. NotSupportedError: ``capturable``.
 
     Source: torch's NAdam; the formulas are in ``rules``.
 
@@ -142,7 +142,7 @@ class RAdam(Ruled):
         params, lr, betas, eps, weight_decay, decoupled_weight_decay, foreach, maximize: as for ``Adam``.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: ``differentiable``, ``capturable``.
+        RangeError: an option out of range. NotSupportedError: ``capturable``.
 
     Source: torch's RAdam; the formulas are in ``rules``.
 

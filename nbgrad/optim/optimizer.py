@@ -37,7 +37,6 @@ __all__ = [
     "options_in",
     "refuse_both",
     "refuse_complex",
-    "refuse_differentiable",
     "refuse_sparse_decay",
     "register_optimizer_step_post_hook",
     "register_optimizer_step_pre_hook",
@@ -87,6 +86,8 @@ class Optimizer(Hooked):
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         self.defaults = dict(defaults)
+        if self.defaults.get("differentiable") and (self.defaults.get("fused") or self.defaults.get("foreach")):
+            raise RangeError(f"{self._name}: differentiable=True, expected neither foreach nor fused: those are not recorded.")
         self.param_groups: list[dict[str, Any]] = []
         self.state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
         if isinstance(params, Tensor):
@@ -104,9 +105,10 @@ class Optimizer(Hooked):
     def update(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """One step of those parameters of ``group`` that have a gradient; to be defined by the subclass.
 
-        A group at a time, because its scalars are the same for all its parameters. Nothing is recorded.
+        A group at a time, because its scalars are the same for all its parameters. Nothing is recorded, unless the option
+        ``differentiable`` is there and set.
         """
-        raise NotImplementedError(f"{self._name}: update is not defined. Hint: define it in the subclass.")
+        raise NotSupportedError(f"{self._name}: update is not defined. Hint: define it in the subclass.")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient.
@@ -126,7 +128,7 @@ class Optimizer(Hooked):
             require_callable(f"{self._name}.step", closure)
             with nbgrad.enable_grad():
                 loss = closure()
-        with nbgrad.no_grad():
+        with nbgrad.set_grad_enabled(bool(self.defaults.get("differentiable"))):
             for group in self.param_groups:
                 params = [p for p in group["params"] if p.grad is not None]
                 if sparse_marks and not self.takes_sparse:
@@ -199,6 +201,9 @@ class Optimizer(Hooked):
         if varying is None:
             capture.refuse(f"{self._name}.step: its class has no varying", "name the options that update hands to fused_update")
             return
+        if self.defaults.get("differentiable"):
+            capture.refuse(f"{self._name}.step: differentiable=True", "step outside of the compiled function")
+            return
         if self._calls_hooks():
             capture.refuse(
                 f"{self._name}.step: hooks are called around it", "step outside of the compiled function, or without hooks"
@@ -245,8 +250,12 @@ class Optimizer(Hooked):
         Raises:
             As the constructor.
         """
-        if not isinstance(param_group, dict) or "params" not in param_group:
-            raise ArgumentError(f'{self._name}: a parameter group is {param_group!r}, expected a dict with "params".')
+        if not isinstance(param_group, dict):
+            raise ArgumentError(
+                f'{self._name}: a parameter group is a {type(param_group).__name__}, expected a dict with "params".'
+            )
+        if "params" not in param_group:
+            raise NamingError(f'{self._name}: a parameter group has {", ".join(map(repr, param_group))}, expected "params" too.')
         names, params = self._separated(param_group["params"])
         group: dict[str, Any] = {
             **self.defaults,
@@ -272,26 +281,26 @@ class Optimizer(Hooked):
         """The names of ``params``, if they are pairs that have some, and the parameters.
 
         Raises:
-            ArgumentError: some are pairs with a name, and others are not.
+            RangeError: some are pairs with a name, and others are not.
         """
         members = self._listed(params)
         named = [isinstance(member, tuple) and len(member) == 2 and isinstance(member[0], str) for member in members]
         if not any(named):
             return [], members
         if not all(named):
-            raise ArgumentError(f"{self._name}: params[{named.index(False)}] has no name, expected names for all or for none.")
+            raise RangeError(f"{self._name}: params[{named.index(False)}] has no name, expected names for all or for none.")
         return [name for name, _ in members], [member for _, member in members]
 
     def _checked(self, tensors: list[Any]) -> list[Tensor]:
-        """``tensors``, distinct leaves that no group has yet."""
+        """``tensors``, distinct ones that no group has yet: leaves, or results that retain gradients, or any for recorded steps."""
         known = {id(p) for group in self.param_groups for p in group["params"]}
         for position, p in enumerate(tensors):
             if not isinstance(p, Tensor):
                 raise ArgumentError(f"{self._name}: params[{position}] is a {type(p).__name__}, expected a tensor.")
-            if not p.is_leaf:
+            if not (p.is_leaf or p.retains_grad or self.defaults.get("differentiable")):
                 raise LeafError(
                     f"{self._name}: params[{position}] is the result of an operation, expected a leaf. "
-                    "Hint: optimise the tensor that it was computed from."
+                    "Hint: optimise the tensor that it was computed from, or let it retain_grad()."
                 )
             if id(p) in known:
                 raise RangeError(f"{self._name}: params[{position}] is there twice. Hint: list it once.")
@@ -363,25 +372,16 @@ class Optimizer(Hooked):
         return chain.from_iterable(group["params"] for group in self.param_groups)
 
     def __repr__(self) -> str:
-        lines = []
+        groups = []
         for number, group in enumerate(self.param_groups):
-            lines += [f"Parameter Group {number}", *(f"    {name}: {value}" for name, value in sorted(_options(group).items()))]
-        return "\n".join([f"{self._name} (", *lines, ")"])
+            lines = [f"Parameter Group {number}", *(f"    {name}: {value}" for name, value in sorted(_options(group).items()))]
+            groups.append("\n".join(lines) + "\n")
+        return f"{self._name} (\n" + "\n".join(groups) + ")"
 
 
 def options_in(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a group among the ``locals()`` with which a constructor begins: all but itself and its parameters."""
     return {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
-
-
-def refuse_differentiable(owner: str, differentiable: bool) -> None:
-    """Refuse to be differentiated through.
-
-    Raises:
-        NotSupportedError: ``differentiable``.
-    """
-    if differentiable:
-        raise NotSupportedError(f"{owner}: steps are not recorded. Hint: write the update in operations on tensors, see func.grad.")
 
 
 def refuse_complex(owner: str, params: Iterable[Tensor]) -> None:

@@ -14,7 +14,8 @@ from ..dispatch.updates import Row, changing, followed, fused_updates, is_exchan
 from ..modes.traced import Unfit, capture_of_thread
 from ..tensors.choices import captures, current
 from . import rules
-from .optimizer import Optimizer, refuse_complex, refuse_differentiable, require, require_numbers, together
+from .optimizer import Optimizer, refuse_complex, require, require_numbers, together
+from .recorded import recorded_updates
 
 __all__ = ["Limits", "Ruled", "at_least_0", "below_1", "in_a_row", "out_of_a_row", "taker", "update_at_places"]
 
@@ -92,8 +93,8 @@ class Ruled(Optimizer):
         numbers: what is kept of each parameter beside tensors, with its first value.
 
     Raises:
-        ArgumentError, RangeError: an option that is no number, or out of range. NotSupportedError: ``differentiable``;
-        ``capturable`` of an optimizer that counts its steps. DTypeError: a complex parameter of one that takes none.
+        ArgumentError, RangeError: an option that is no number, or out of range. NotSupportedError: ``capturable`` of an optimizer
+        that counts its steps. DTypeError: a complex parameter of one that takes none.
     """
 
     limits: Limits = {}
@@ -101,7 +102,6 @@ class Ruled(Optimizer):
     numbers: Mapping[str, float] = {}
 
     def __init__(self, params: Iterable[Any], options: Mapping[str, Any]) -> None:
-        refuse_differentiable(self._name, options.get("differentiable", False))
         super().__init__(params, options)
 
     def check(self, group: dict[str, Any]) -> None:
@@ -197,7 +197,10 @@ class Ruled(Optimizer):
 
     def apply(self, group: dict[str, Any], rows: list[Row], numbers: Callable[[Callable], dict[str, Any]]) -> None:
         """Write over what the rows update, of which all take the same step; ``numbers(scalars)``: what ``scalars`` are in it."""
-        fused_updates(self.rule(group), rows, numbers(self.scalars), together(group))
+        if group.get("differentiable"):
+            recorded_updates(self.rule(group), rows, numbers(self.scalars))
+        else:
+            fused_updates(self.rule(group), rows, numbers(self.scalars), together(group))
 
     def _numbers_of(
         self, group: dict[str, Any], states: list[dict[str, Any]], step: int, numbers: list[float], scalars: Callable

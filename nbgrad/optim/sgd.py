@@ -10,16 +10,8 @@ from ..dispatch.updates import changing, fused_updates
 from ..tensors.layout import sparse_marks
 from ..tensors.tensor import is_sparse
 from . import rules
-from .optimizer import (
-    Optimizer,
-    options_in,
-    refuse_both,
-    refuse_differentiable,
-    refuse_sparse_decay,
-    require,
-    require_numbers,
-    together,
-)
+from .optimizer import Optimizer, options_in, refuse_both, refuse_sparse_decay, require, require_numbers, together
+from .recorded import recorded_updates
 
 __all__ = ["SGD"]
 
@@ -35,11 +27,13 @@ class SGD(Optimizer):
         weight_decay: adds ``weight_decay * p`` to the gradient.
         nesterov: look one step ahead; needs momentum and no dampening.
         maximize: ascend.
+        differentiable: steps are recorded, so that backward goes through them; parameters are then results of operations, whose
+            ``grad`` may have a history.
         foreach: on a GPU, False updates one tensor after the other; otherwise few launches update all. fused: as ``foreach``; every
             update of a tensor is one kernel.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: ``differentiable``; weight decay of a sparse gradient.
+        RangeError: an option out of range. NotSupportedError: weight decay of a sparse gradient.
 
     Source: torch's SGD; the formulas are in ``rules``.
 
@@ -66,7 +60,6 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        refuse_differentiable("SGD", differentiable)
         refuse_both("SGD", foreach, fused)
         super().__init__(params, options_in(locals()))
 
@@ -95,7 +88,7 @@ class SGD(Optimizer):
             return
         scalars = changing(lambda: self._scalars(group), group)
         rows: list[Any] = [((p,), (p.grad,)) for p in params]
-        fused_updates(rules.sgd, rows, scalars, together(group))
+        self._apply(rules.sgd, rows, scalars, group)
 
     def _update_sparse(self, params: list[Tensor], group: dict[str, Any]) -> list[Tensor]:
         """One step of those whose gradient is sparse; the running sum is then sparse too, with all rows that there were.
@@ -146,4 +139,11 @@ class SGD(Optimizer):
                 state["momentum_buffer"] = zeros_like(p)
             rows[is_first].append(((p, state["momentum_buffer"]), (p.grad,)))
         for part, scalars in zip(rows, (later, first)):
-            fused_updates(rule, part, scalars, together(group))
+            self._apply(rule, part, scalars, group)
+
+    def _apply(self, rule: rules.Rule, rows: list[Any], scalars: dict[str, Any], group: dict[str, Any]) -> None:
+        """Write over what the rows update."""
+        if group["differentiable"]:
+            recorded_updates(rule, rows, scalars)
+        else:
+            fused_updates(rule, rows, scalars, together(group))

@@ -33,7 +33,7 @@ class Adadelta(Ruled):
         maximize: ascend.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: ``differentiable``.
+        RangeError: an option out of range..
 
     Source: torch's Adadelta; the formulas are in ``rules``.
 
@@ -94,7 +94,7 @@ class Adagrad(Ruled):
         maximize: ascend.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: ``differentiable``; ``foreach`` and ``fused``.
+        RangeError: an option out of range. NotSupportedError: ``foreach`` and ``fused``.
 
     Source: torch's Adagrad; the formulas are in ``rules``.
 
@@ -171,7 +171,7 @@ class RMSprop(Ruled):
         maximize: ascend.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: ``differentiable``.
+        RangeError: an option out of range..
 
     Source: torch's RMSprop; the formulas are in ``rules``.
 

@@ -846,8 +846,7 @@ class Members(Operators):
         """exp(x) over its sum along dim; the maximum is subtracted first."""
     def softplus(self, beta: Operand = 1.0, threshold: Operand = 20.0) -> Tensor:
         """log(1 + e**(beta x)) / beta; x itself where beta x > threshold."""
-    def softshrink_(self, lambd: Operand = 0.5) -> Self:
-        """In place: x moved towards 0 by lambd, as far as 0. See ``softshrink``."""
+    def softshrink_(self, lambd: _float = 0.5) -> Self: """In place: x moved towards 0 by lambd, as far as 0. See ``softshrink``."""
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, axis: Ints | None = None) -> Extremum:
         """``(values, indices)`` sorted along dim; equal elements keep their order; NaN counts as the greatest number."""
     def sparse_dim(self) -> _int: """0: the tensor is dense."""

@@ -15,11 +15,11 @@ import urllib.parse
 import urllib.request
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import nbgrad
 
-from ..base.errors import ArgumentError, FileError, NamingError, NotSupportedError
+from ..base.errors import ArgumentError, FileError, NamingError, NotSupportedError, RangeError
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "load_url", "set_dir"]
 
@@ -72,27 +72,38 @@ def download_url_to_file(url: str, dst: str | os.PathLike, hash_prefix: str | No
     >>> (folder / "to").read_text()
     'text'
     """
-    target, digest = Path(dst), hashlib.sha256()
+    target = Path(dst)
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as file:
         try:
-            with urllib.request.urlopen(urllib.request.Request(url, headers={"User-Agent": "nbgrad"})) as source:
-                total, done = int(source.headers.get("Content-Length") or 0), 0
-                while chunk := source.read(1 << 20):
-                    file.write(chunk)
-                    digest.update(chunk)
-                    done += len(chunk)
-                    if progress:
-                        print(f"\r{target.name}: {done / 1e6:.1f} of {total / 1e6:.1f} MB", end="", file=sys.stderr)
-            if progress:
-                print(file=sys.stderr)
-            if hash_prefix and not digest.hexdigest().startswith(hash_prefix):
-                raise FileError(f"download_url_to_file: the digest of {url} is {digest.hexdigest()}, expected {hash_prefix}...")
+            digest = copied(url, file, target.name if progress else None)
+            if hash_prefix and not digest.startswith(hash_prefix):
+                raise FileError(f"download_url_to_file: the digest of {url} is {digest}, expected {hash_prefix}...")
             file.close()
             shutil.move(file.name, target)
         except BaseException:
             file.close()
             Path(file.name).unlink(missing_ok=True)
             raise
+
+
+def copied(url: str, file: IO[bytes], name: str | None) -> str:
+    """Write what is at an address to a file; the SHA256 digest of it.
+
+    Args:
+        name: under which the error stream is told how much is there; None: it is not.
+    """
+    digest = hashlib.sha256()
+    with urllib.request.urlopen(urllib.request.Request(url, headers={"User-Agent": "nbgrad"})) as source:
+        total, done = int(source.headers.get("Content-Length") or 0), 0
+        while chunk := source.read(1 << 20):
+            file.write(chunk)
+            digest.update(chunk)
+            done += len(chunk)
+            if name is not None:
+                print(f"\r{name}: {done / 1e6:.1f} of {total / 1e6:.1f} MB", end="", file=sys.stderr)
+    if name is not None:
+        print(file=sys.stderr)
+    return digest.hexdigest()
 
 
 def load_state_dict_from_url(
@@ -137,8 +148,10 @@ def entries(repo_or_dir: str | os.PathLike, source: str) -> Any:
     """The module ``hubconf.py`` of a folder, which runs.
 
     Raises:
-        NotSupportedError: another source than a folder. FileError: it has no such file.
+        RangeError: no such source. NotSupportedError: another one than a folder. FileError: it has no such file.
     """
+    if source not in ("local", "github"):
+        raise RangeError(f"hub: source is {source!r}, expected 'local' or 'github'.")
     if source != "local":
         raise NotSupportedError('hub: programs are not downloaded. Hint: get a copy, and source="local".')
     path = Path(repo_or_dir) / "hubconf.py"

@@ -276,3 +276,15 @@ def test_tensors_that_require_grad_are_arrays_where_nothing_is_recorded(mode):
         assert x.tolist() == [3.0, 1.0] == np.array(x).tolist() and np.float32(x[0]) == 3
     with pytest.raises(RuntimeError, match="requires grad"):
         np.asarray(x)
+
+
+def test_capsules_are_taken_once():
+    """A capsule shares memory, which may be written to, also of bfloat16; it is used up."""
+    for kind in (nbgrad.float32, nbgrad.bfloat16):
+        x = nbgrad.ones(2, 3, dtype=kind).t()
+        capsule = nbgrad.utils.dlpack.to_dlpack(x)
+        y = nbgrad.from_dlpack(capsule)
+        y[0] = 0
+        assert y.shape == (3, 2) and x.dtype is y.dtype and not x[0].any()
+        with pytest.raises(nbgrad.ArgumentError, match="used before"):
+            nbgrad.from_dlpack(capsule)

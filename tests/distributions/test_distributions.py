@@ -362,8 +362,26 @@ def test_transforms_to_constraints(constraint):
     x = nbgrad.tensor([[0.3, -1.0], [2.0, 0.4]], dtype=F64)
     for registry in (D.biject_to, D.transform_to):
         assert bool(constraint.check(registry(constraint)(x)).all())
-    with pytest.raises(nbgrad.NotSupportedError, match="no transform leads to boolean"):
+    with pytest.raises(nbgrad.NotSupportedError, match="no transform leads to Boolean"):
         D.biject_to(constraints.boolean)
+
+
+def test_constraints_are_classes():
+    """Constraints print as torch's, are found by their class, and matrices that are none of a kind are told apart, not refused."""
+    assert repr(constraints.positive) == "GreaterThan(lower_bound=0.0)" and repr(constraints.simplex) == "Simplex()"
+    assert isinstance(constraints.positive, constraints.greater_than) and not isinstance(constraints.real, constraints.interval)
+    assert repr(D.Uniform(0.0, 2.0).arg_constraints["low"]) == "LessThan(upper_bound=2.0)"
+    matrices = nbgrad.tensor(
+        [[[2.0, 1.0], [1.0, 2.0]], [[1.0, 2.0], [2.0, 1.0]], [[1.0, 0.0], [0.5, 1.0]], [[math.nan, 0.0], [0.0, 1.0]]]
+    )
+    assert not constraints.positive_definite.check(nbgrad.full((2, 2), math.inf))
+    assert constraints.positive_definite.check(matrices).tolist() == [True, False, False, False]
+    assert not constraints.positive_definite.check(nbgrad.ones(2, 3)) and constraints.symmetric.check(matrices).tolist()[1]
+    parts = constraints.cat([constraints.positive, constraints.real], lengths=[1, 2])
+    alike(D.biject_to(parts)(nbgrad.zeros(3)), [1, 0, 0])
+    alike(
+        D.transform_to(constraints.stack([constraints.simplex, constraints.real_vector]))(nbgrad.zeros(2, 2)), [[0.5, 0.5], [0, 0]]
+    )
 
 
 def test_joined_distributions():
@@ -378,6 +396,10 @@ def test_joined_distributions():
     nbgrad.manual_seed(0)
     assert mixture.sample((3,)).shape == (3,) and abs(mixture.sample((4000,)).mean().item() - 1.25) < 0.15
     assert mixture.expand((5,)).sample().shape == (5,) and mixture.expand((5,))._validate_args
+    shared = D.MixtureSameFamily(D.Categorical(weights), D.Normal(nbgrad.stack([means, means + 9]), 1.0))
+    assert shared.sample((3,)).shape == (3, 2) and shared.batch_shape == (2,)
+    cached = transforms.ComposeTransform([transforms.TanhTransform(), transforms.ExpTransform()]).with_cache(1)
+    assert cached.inv(cached(x)) is x
     flow = [transforms.TanhTransform(cache_size=1), transforms.AffineTransform(1.0, 2.0)]
     squashed = D.TransformedDistribution(D.Normal(*f64([0.0, 1.0], [1.0, 1.0])), flow)
     y = squashed.rsample((3,))
@@ -399,23 +421,38 @@ REFUSED = [
     (
         lambda: D.Normal(0.0, -1.0),
         "RangeError",
-        r"Normal: the parameter scale, of shape \[\], is -1.0, expected values in positive",
+        r"Normal: the parameter scale, of shape \[\], is -1.0, expected values in GreaterThan\(lower_bound=0.0\)",
     ),
     (lambda: D.Normal(0.0, nbgrad.tensor([1.0, math.nan])), "RangeError", r"is nan at \[1\]"),
     (lambda: D.Bernoulli(0.5, 0.5), "RangeError", "expected one of probs and logits, got both or none"),
     (lambda: D.Normal(0.0), "ArgumentError", "missing a required argument: 'scale'"),
-    (lambda: D.Normal("a", 1.0), "ArgumentError", "loc is a str, expected a number or a tensor"),
+    (lambda: D.Normal("a", 1.0), "RangeError", "loc is a str, expected a number or a tensor"),
     (lambda: D.Normal(nbgrad.zeros(2), nbgrad.ones(3)), "ShapeError", r"do not broadcast: loc \[2\], scale \[3\]"),
-    (lambda: D.Exponential(1.0).log_prob(nbgrad.tensor(-1.0)), "RangeError", "expected values in nonnegative"),
+    (lambda: D.Exponential(1.0).log_prob(nbgrad.tensor(-1.0)), "RangeError", "expected values in GreaterThanEq"),
     (lambda: D.Normal(nbgrad.zeros(2), 1.0).log_prob(nbgrad.zeros(3)), "ShapeError", "does not broadcast"),
-    (lambda: D.Normal(0.0, 1.0).log_prob(1.0), "ArgumentError", "expected a tensor"),
+    (lambda: D.Normal(0.0, 1.0).log_prob(1.0), "RangeError", "expected a tensor"),
+    (lambda: D.Normal(None, 1.0), "RangeError", "loc is a NoneType, expected a number or a tensor"),
+    (lambda: D.Categorical(nbgrad.zeros(2)), "RangeError", r"the sum of probs, of shape \[1\], is 0.0 at \[0\]"),
+    (lambda: D.Categorical(logits=nbgrad.tensor([math.inf, 0.0])), "RangeError", "logsumexp of logits"),
+    (lambda: D.Geometric(0.0), "RangeError", "Geometric: the parameter probs, of shape"),
+    (lambda: D.HalfNormal(1.0).cdf(nbgrad.tensor(-1.0)), "RangeError", "HalfNormal: the value"),
+    (
+        lambda: D.MixtureSameFamily(D.Categorical(nbgrad.ones(2, 5)), D.Normal(nbgrad.zeros(3, 5), 1.0)),
+        "ShapeError",
+        r"weights of batch shape \[2\], and components of batch shape \[3, 5\]",
+    ),
+    (lambda: D.StickBreakingTransform().forward_shape(()), "ShapeError", "expected at least 1"),
+    (lambda: D.ReshapeTransform((3,), (3, 1)).forward_shape((2,)), "ShapeError", r"events of shape \[2\], expected \[3\]"),
+    (lambda: constraints.real_vector.check(nbgrad.tensor(0.5)), "ShapeError", "expected at least 1 dimensions"),
+    (lambda: constraints.stack([constraints.real]).check(nbgrad.zeros(2)), "ShapeError", "expected 1 slices"),
+    (lambda: D.biject_to.register(3, abs), "ArgumentError", "expected a Constraint"),
     (lambda: D.Poisson(1.0).rsample(), "NotSupportedError", "Hint: sample"),
     (lambda: D.Poisson(1.0).entropy(), "NotSupportedError", "no closed form"),
     (lambda: D.Uniform(2.0, 1.0), "RangeError", "high - low"),
     (lambda: D.MultivariateNormal(nbgrad.zeros(2)), "RangeError", "expected one of scale_tril"),
     (lambda: D.MultivariateNormal(nbgrad.zeros(2), nbgrad.eye(3)), "ShapeError", r"loc has 2 elements, the matrix shape \[3, 3\]"),
     (lambda: D.Independent(D.Normal(0.0, 1.0), 1), "ShapeError", "has 0 to give"),
-    (lambda: D.Pareto("a", 1.0), "ArgumentError", "Pareto: scale is a str, expected a number or a tensor"),
+    (lambda: D.Pareto("a", 1.0), "RangeError", "Pareto: scale is a str, expected a number or a tensor"),
     (lambda: D.Multinomial(2.5, nbgrad.ones(2)), "NotSupportedError", "total_count is a float, expected an int"),
     (lambda: D.ExpTransform(2), "RangeError", "ExpTransform: cache_size is 2, expected 0 or 1"),
     (lambda: D.LKJCholesky(1), "RangeError", "dim is 1, expected an int of at least 2"),
@@ -432,6 +469,28 @@ def test_bad_input(call, kind, said):
     with pytest.raises(getattr(nbgrad, kind), match=said):
         call()
     assert D.Normal(0.0, -1.0, validate_args=False).log_prob(nbgrad.tensor(0.0)).isnan()
+
+
+class Waiting(D.ExponentialFamily):
+    """A gamma distribution by its normalizer."""
+
+    arg_constraints: dict = {}
+    _mean_carrier_measure = 0
+    _natural_params = property(lambda d: (d.a - 1, -d.rate))
+
+    def __init__(self, a, rate):
+        self.a, self.rate = a, rate
+        super().__init__(a.shape)
+
+    def _log_normalizer(self, x, y):
+        return nbgrad.lgamma(x + 1) + (x + 1) * (-y.reciprocal()).log()
+
+
+def test_entropies_follow_from_normalizers():
+    """An exponential family of a program's own has the entropy of the family that has a formula; families are instances."""
+    a, rate = f64([1.5, 2.0], [1.0, 3.0])
+    alike(Waiting(a, rate).entropy(), D.Gamma(a, rate).entropy())
+    assert isinstance(D.Normal(0.0, 1.0), D.ExponentialFamily) and not isinstance(D.Cauchy(0.0, 1.0), D.ExponentialFamily)
 
 
 class Half(D.Distribution):

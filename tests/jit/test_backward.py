@@ -8,6 +8,7 @@ import pytest
 import nbgrad
 from nbgrad.base import config
 from nbgrad.jit import compile, recorded
+from tests.functions import SquareByNumPy
 from tests.helpers import leaf
 
 X, W = [[0.3, -0.5, 1.5], [1.0, 2.0, -0.25]], [[0.7, -1.5, 0.2], [0.4, 0.1, -0.9]]
@@ -49,18 +50,6 @@ def softmax_loss(x, w):
     return ((x @ w.t()).softmax(-1) * x.sum(-1, keepdim=True)).log1p()
 
 
-class Square(nbgrad.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return nbgrad.from_numpy(np.square(x.numpy()))
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return nbgrad.from_numpy(2 * x.detach().numpy() * g.numpy())
-
-
 PROGRAMS = {
     "elementwise": lambda x, w: (x * w).tanh() * (x + w).exp(),
     "products and rows": softmax_loss,
@@ -69,7 +58,7 @@ PROGRAMS = {
     "draws": lambda x, w: nbgrad.nn.functional.dropout(x * w, 0.5, True).sin(),
     "values asked for": lambda x, w: (x * w)[w > 0] if x.sum() > 0 else x,
     "loops": lambda x, w: nbgrad.scan(lambda c, _: (c * w.cos(), None), x, length=3)[0],
-    "Functions of arrays": lambda x, w: Square.apply(x * w) * w,
+    "Functions of arrays": lambda x, w: SquareByNumPy.apply(x * w) * w,
     "gradients inside": lambda x, w: nbgrad.grad((x * x * w).sum(), x, create_graph=True)[0],
     "detached parts": lambda x, w: x.detach() * w + (x * 2).detach() * x,
 }
@@ -202,7 +191,7 @@ def test_what_no_program_differentiates_goes_by_calls(monkeypatch):
     """A Function by NumPy has no second derivative: the error is eager's."""
     seen, by_calls = [], recorded.by_calls
     monkeypatch.setattr(recorded, "by_calls", lambda *arguments: seen.append(1) or by_calls(*arguments))
-    compiled = compile(lambda x: Square.apply(x * 2).sum(), fullgraph=True)
+    compiled = compile(lambda x: SquareByNumPy.apply(x * 2).sum(), fullgraph=True)
     for _ in range(2):
         x = leaf(X)
         (g,) = nbgrad.grad(compiled(x), x, create_graph=True)

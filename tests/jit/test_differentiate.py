@@ -20,6 +20,7 @@ from nbgrad.jit.replay import run_block
 from nbgrad.jit.retrace import InPlace, functionalise
 from nbgrad.jit.subgraphs import differentiable_subgraphs
 from nbgrad.ops.core import OPS
+from tests.functions import SquareByNumPy
 from tests.helpers import leaf
 from tests.samples import SAMPLES
 from tests.samples.checking import run, to_tensor
@@ -602,27 +603,13 @@ def test_f_requires_no_gradients():
 # ---- draws, answers, Python --------------------------------------------------------------------------------------------
 
 
-class Squared(nbgrad.Function):
-    """Through NumPy in both directions."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return nbgrad.from_numpy(np.square(x.numpy()))
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return nbgrad.from_numpy(2 * x.detach().numpy() * g.numpy())
-
-
 @pytest.mark.parametrize(
     "program",
     [
         lambda x: nbgrad.dropout(x * x, 0.5) * x.sin() + nbgrad.rand(2),
         lambda x: x * x if x.sum() > 0 else x.exp(),
         lambda x: x[x > 0.15] ** 2,
-        lambda x: Squared.apply(x * 2) * x,
+        lambda x: SquareByNumPy.apply(x * 2) * x,
         lambda x: x[0][nbgrad.multinomial(x.detach()[0], 2)] ** 2,
         lambda x: nbgrad.scan(lambda c, s: (nbgrad.dropout(c * s, 0.3), None), x[0], x)[0],
     ],

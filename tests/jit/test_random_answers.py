@@ -9,25 +9,12 @@ import pytest
 
 import nbgrad
 from nbgrad.jit import compile
+from tests.functions import SquareByNumPy
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*were others 3 times")
 
 N = 4
 OTHER = nbgrad.Generator()
-
-
-class Squared(nbgrad.Function):
-    """Through NumPy in both directions."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return nbgrad.from_numpy(np.square(x.numpy()))
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return nbgrad.from_numpy(2 * x.detach().numpy() * g.numpy())
 
 
 def written(a, b, r):
@@ -85,7 +72,7 @@ PURE = [
     in_place,
     unrecorded,
 ]
-INSIDE = [*PURE, counted, lambda a, b, r: Squared.apply(a)]  # what results with a history may not depend on
+INSIDE = [*PURE, counted, lambda a, b, r: SquareByNumPy.apply(a)]  # what results with a history may not depend on
 
 
 def program(seed: int):

@@ -213,6 +213,8 @@ def test_questions_about_tensors():
 
 def test_old_constructors():
     """Of data, of sizes; and as types in ``isinstance``."""
+    with pytest.raises(TypeError, match="LongTensor: the tensor is of nbgrad.float32, expected nbgrad.int64"):
+        nbgrad.LongTensor(nbgrad.ones(1))
     assert nbgrad.FloatTensor([1, 2]).tolist() == [1.0, 2.0] and nbgrad.LongTensor(2, 3).shape == (2, 3)
     assert isinstance(nbgrad.ones(1), nbgrad.FloatTensor) and not isinstance(nbgrad.ones(1), nbgrad.DoubleTensor)
     assert nbgrad.BoolTensor([True]).dtype is nbgrad.bool_ and nbgrad.DoubleTensor().shape == (0,)
@@ -455,3 +457,31 @@ def test_memory_formats_keep_values_and_gradients():
 def test_factories_take_what_there_is_one_of(make):
     """``layout=`` and ``pin_memory=`` change nothing."""
     assert make(2, 3, layout=nbgrad.strided, pin_memory=False, device=nbgrad.device("cpu")).shape == (2, 3)
+
+
+def test_results_by_their_operations():
+    """Results of several parts are of a class for each operation, which prints its name and pickles; aliases find the class."""
+    x = nbgrad.tensor([[1.0, 5.0], [4.0, 3.0]])
+    greatest = x.max(0)
+    assert repr(greatest) == "nbgrad.return_types.max(\nvalues=tensor([4., 5.]),\nindices=tensor([1, 0]))"
+    assert isinstance(greatest, nbgrad.return_types.max) and not isinstance(x.min(0), nbgrad.return_types.max)
+    assert type(pickle.loads(pickle.dumps(x.sort()))) is nbgrad.return_types.sort and greatest.n_fields == 2
+    names = ("topk", "median", "mode", "cummax", "aminmax", "linalg_svd", "linalg_eigh", "linalg_eig", "slogdet", "histogram")
+    results = (
+        *(x.topk(1), x.median(1), x.mode(), x.cummax(0), x.aminmax(dim=0)),
+        *(nbgrad.linalg.svd(x), nbgrad.linalg.eigh(x), nbgrad.linalg.eig(x), x.slogdet(), nbgrad.histogram(x, 2)),
+    )
+    for name, result in zip(names, results, strict=True):
+        assert type(result) is getattr(nbgrad.return_types, name), name
+    assert type(nbgrad.vmap(lambda row: row.max(0))(x)) is type(nbgrad.compile(lambda x: x.max(0))(x)) is nbgrad.return_types.max
+    with pytest.raises(AttributeError, match="has no attribute 'sum'"):
+        nbgrad.return_types.sum
+
+
+def test_range_includes_its_end():
+    """The old form of ``arange``: with the end, of the default dtype; integers are cut off after they were counted."""
+    assert nbgrad.range(0, 1, 0.25).tolist() == [0, 0.25, 0.5, 0.75, 1] and nbgrad.range(3, 0, -2).tolist() == [3, 1]
+    assert nbgrad.range(0.5, 3.5, dtype=nbgrad.int64).tolist() == [0, 1, 2, 3] and nbgrad.range(1, 1).dtype is nbgrad.float32
+    for bounds, said in (((0,), "end is missing"), ((0, 3, 0), "step 0"), ((3, 0), "step 1"), ((0, float("inf")), "cannot count")):
+        with pytest.raises(nbgrad.NbgradError, match=f"range: .*{said}|range: {said}"):
+            nbgrad.range(*bounds)

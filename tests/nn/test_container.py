@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections import OrderedDict
 
 import pytest
 
@@ -133,8 +134,27 @@ def test_parameter_list():
     assert type(values[1:]) is nn.ParameterList and values[1:][0] is values[1] and values[-1].shape == (4,)
     with pytest.raises(DimError, match="index 4 is out of range for 4 parameters"):
         values[4]
-    with pytest.raises(ArgumentError, match="expected a Parameter or None, got str"):
-        values.append("x")
+    values += ["x", nn.ParameterList([nbgrad.ones(1)])]
+    assert list(values)[4] == "x" and len(values) == 6 and "(4): Object of type: str" in repr(values)
+    assert [name for name, _ in values.named_parameters()] == ["0", "1", "2", "3", "5.0"]
+    del values[4]
+    assert [name for name, _ in copy.deepcopy(values).named_parameters()][-1] == "4.0"
+
+
+def test_places_of_modules_can_be_empty():
+    """None in a container is held and printed; a composition with such a place cannot be called."""
+    for container in (nn.ModuleList([nn.Tanh(), None]), nn.Sequential(nn.Tanh(), None)):
+        assert len(container) == 2 and list(container)[1] is None and "(1): None" in repr(container)
+    with pytest.raises(TypeError, match="not callable"):
+        nn.Sequential(nn.Tanh(), None)(nbgrad.ones(1))
+    assert dict(nn.ModuleDict({"a": None})) == {"a": None}
+
+
+def test_dictionaries_of_parameters_are_sorted():
+    """Parameters of a plain dictionary come by name, those of an ordered one and of pairs as they are, as in torch."""
+    made = {"b": nbgrad.ones(1), "a": nbgrad.ones(2)}
+    assert list(nn.ParameterDict(made)) == ["a", "b"] and list(nn.ParameterDict(OrderedDict(made))) == ["b", "a"]
+    assert repr(nn.ParameterDict(made)).splitlines()[1] == "    (a): Parameter containing: [nbgrad.FloatTensor of size 2]"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +168,7 @@ class TestLikeADictionary:
     def test_members(self, make, value):
         """Names in the order in which they came, with their members."""
         first, second = value(), value()
-        members = make({"b": first})
+        members = make([("b", first)])
         members.update([("a", second)])
         assert list(members) == list(members.keys()) == ["b", "a"] and len(members) == 2
         assert members["b"] is members.b is first and list(members.values()) == [first, second]
@@ -181,8 +201,10 @@ class TestLikeADictionary:
         for name in ("keys", "forward", "a.b", ""):
             with pytest.raises(RangeError):
                 members[name] = value()
-        with pytest.raises(ArgumentError, match="or None, got int"):
-            members["n"] = 3
+        with pytest.raises(ArgumentError, match="name of a (module|parameter) as a str"):
+            members[3] = value()
+        with pytest.raises(RangeError, match="are 1 objects, expected 2"):
+            members.update([("n",)])
         with pytest.raises(ArgumentError, match="expected a mapping or pairs, got int"):
             members.update(3)
         assert list(members) == ["a"]

@@ -388,7 +388,7 @@ def test_parametrized_tensors_are_computed_and_assigned():
     assert type(layer) is nn.Linear and layer.weight is weight and weight.allclose(nbgrad.ones(2, 2).tanh())
     with pytest.raises(nbgrad.ShapeError, match="unsafe"):
         parametrize.register_parametrization(layer, "weight", nn.Flatten(0))
-    with pytest.raises(nbgrad.ArgumentError, match="no parameter"):
+    with pytest.raises(nbgrad.RangeError, match="no parameter"):
         parametrize.register_parametrization(layer, "weights", nn.Tanh())
 
 
@@ -441,7 +441,7 @@ def test_weight_norm_splits_length_and_direction():
     doubled = layer(wave(1, 3))
     nn.utils.remove_weight_norm(layer)
     assert layer(wave(1, 3)).allclose(doubled) and isinstance(layer.weight, nn.Parameter)
-    with pytest.raises(nbgrad.ArgumentError, match="not computed"):
+    with pytest.raises(nbgrad.RangeError, match="not computed"):
         nn.utils.remove_weight_norm(layer)
 
 
@@ -467,11 +467,62 @@ def test_first_values_of_kernels_and_sparse_columns():
     assert nn.init.calculate_gain("conv2d") == 1
 
 
+# What torch asserts, and refuses with ``ValueError``, ``RuntimeError`` or ``TypeError``.
+ASSERTED = [
+    (AssertionError, "max_val is 2, expected more", lambda: nn.Hardtanh(3, 2)),
+    (AssertionError, "expected a row of 5", lambda: nn.Embedding(5, 3, padding_idx=5)),
+    (AssertionError, "num_heads 3", lambda: nn.MultiheadAttention(4, 3)),
+    (AssertionError, "query has 5 features", lambda: nn.MultiheadAttention(4, 2)(*[wave(3, 2, 5)] * 3)),
+]
+REFUSED = [
+    (RuntimeError, "alpha is 0", lambda: F.celu(wave(2), 0)),
+    (RuntimeError, "lambd is -1", lambda: F.softshrink(wave(2), -1)),
+    (ValueError, "min_val is 2, max_val is 1", lambda: F.hardtanh(wave(2), 2, 1)),
+    (ZeroDivisionError, "norm_type is 0", lambda: F.lp_pool1d(wave(1, 2), 0, 2)),
+    (ZeroDivisionError, "0 groups", lambda: nn.GroupNorm(0, 4)),
+    (ValueError, "more than one element in a channel", lambda: nn.InstanceNorm1d(3)(wave(2, 3, 1))),
+    (ValueError, "expected 4 dimensions", lambda: nn.CrossMapLRN2d(2)(wave(2, 3, 4))),
+    (ValueError, "margin is 0", lambda: nn.TripletMarginLoss(margin=0)),
+    (RuntimeError, "as many dimensions", lambda: F.triplet_margin_loss(wave(2, 3), wave(3), wave(2, 3))),
+    (RuntimeError, "as many dimensions", lambda: F.margin_ranking_loss(wave(2), wave(1, 2), wave(2))),
+    (ValueError, "expected its sizes, or 1", lambda: F.gaussian_nll_loss(wave(3), wave(2, 3), wave(2, 3).abs())),
+    (RuntimeError, "one for each class", lambda: F.multi_margin_loss(wave(3), nbgrad.tensor(0), weight=wave(2))),
+    (TypeError, "expected numbers", lambda: nn.ConvTranspose1d(1, 1, 2, padding="same")),
+    (TypeError, "padding is 'same'", lambda: F.conv_transpose1d(wave(1, 1, 3), wave(1, 1, 2), padding="same")),
+    (NotImplementedError, "expects 4 dimensions", lambda: F.interpolate(wave(1, 1, 2), 3, mode="bilinear")),
+    (TypeError, "a tuple of ints", lambda: nn.Unflatten(1, 4)),
+    (ValueError, "input_size is 0", lambda: nn.GRU(0, 4)),
+    (TypeError, "hidden_size is 4.0", lambda: nn.GRU(3, 4.0)),
+    (
+        ValueError,
+        "at least the end",
+        lambda: F.embedding_bag(bag := nbgrad.tensor([1]), wave(2, 2), bag[1:], include_last_offset=True),
+    ),
+    (RuntimeError, "expected int64 or uint8", lambda: F.nll_loss(wave(1, 2), nbgrad.tensor([0], dtype=nbgrad.int32))),
+    (RuntimeError, "at least one class", lambda: F.cross_entropy(wave(2, 0), wave(2, 0))),
+    (RuntimeError, "0-d", lambda: F.glu(wave(1)[0])),
+    (AttributeError, "has no parameter 'foo'", lambda: nn.utils.prune.l1_unstructured(nn.Linear(2, 2), "foo", 1)),
+    (ValueError, "is not pruned", lambda: nn.utils.prune.remove(nn.Linear(2, 2), "weight")),
+    (AttributeError, "no module here", lambda: nn.Sequential().get_submodule("0")),
+    (NotImplementedError, "forward is not defined", lambda: nn.Module()(1)),
+    (RuntimeError, "value is 1.0, which mode 'reflect'", lambda: F.pad(wave(1, 3), (1, 1), "reflect", 1.0)),
+    (ValueError, "mode is 'wrap', expected", lambda: F.pad(wave(1, 3), (0, 0), "wrap")),
+    (TypeError, "numbers in pairs", lambda: F.pad(wave(1, 3), 1)),
+    (RuntimeError, "p is -1", lambda: nbgrad.cdist(wave(2, 2), wave(2, 2), -1)),
+    (RuntimeError, "p is -1", lambda: F.pdist(wave(2, 2), -1)),
+    (RuntimeError, "no classes to count", lambda: F.one_hot(nbgrad.tensor([], dtype=nbgrad.int64))),
+    (RuntimeError, "no running_mean", lambda: F.batch_norm(wave(2, 2), None, None)),
+    (RuntimeError, "no running_mean", lambda: F.instance_norm(wave(2, 2, 2), use_input_stats=False)),
+    (AssertionError, "expected two dimensions", lambda: nn.Embedding.from_pretrained(wave(3))),
+    (RuntimeError, "bilinear: got", lambda: F.bilinear(wave(1)[0], wave(1), wave(1, 1, 1))),
+]
+
+
 @pytest.mark.parametrize(
     ("error", "match", "call"),
     [
-        (nbgrad.ArgumentError, "expected one of both", lambda: F.interpolate(wave(1, 1, 2))),
-        (nbgrad.ArgumentError, "align_corners", lambda: F.interpolate(wave(1, 1, 2), 3, align_corners=True)),
+        (nbgrad.RangeError, "expected one of both", lambda: F.interpolate(wave(1, 1, 2))),
+        (nbgrad.RangeError, "align_corners", lambda: F.interpolate(wave(1, 1, 2), 3, align_corners=True)),
         (nbgrad.RangeError, "mode is", lambda: F.interpolate(wave(1, 1, 2), 3, mode="quintic")),
         (nbgrad.ShapeError, "expects 4 dimensions", lambda: F.interpolate(wave(1, 1, 2), 3, mode="bicubic")),
         (nbgrad.ShapeError, "positive", lambda: F.interpolate(wave(1, 1, 2), 0)),
@@ -483,8 +534,11 @@ def test_first_values_of_kernels_and_sparse_columns():
         (nbgrad.RangeError, "a number or 4", lambda: nn.ZeroPad2d((1, 2))),
         (nbgrad.ShapeError, "dimensions", lambda: nn.ReflectionPad1d(1)(wave(3))),
         (nbgrad.ArgumentError, "expected a Module", lambda: parametrize.register_parametrization(nn.ReLU(), "weight", abs)),
-        (nbgrad.ArgumentError, "no offsets", lambda: F.embedding_bag(nbgrad.tensor([1]), wave(2, 2))),
-        (nbgrad.NotSupportedError, "per_", lambda: F.embedding_bag(wave(1, 1).long(), wave(2, 2), per_sample_weights=wave(1))),
+        (nbgrad.RangeError, "no offsets", lambda: F.embedding_bag(nbgrad.tensor([1]), wave(2, 2))),
+        (nbgrad.NotSupportedError, "per_", lambda: F.embedding_bag(wave(1, 1).long(), wave(2, 2), per_sample_weights=wave(1, 1))),
+        (nbgrad.ShapeError, "one shape", lambda: F.embedding_bag(wave(1, 1).long(), wave(2, 2), per_sample_weights=wave(1))),
+        *ASSERTED,
+        *REFUSED,
         (nbgrad.RangeError, "classes", lambda: F.ctc_loss(wave(2, 1, 3), nbgrad.tensor([[5]]), [2], [1])),
         (nbgrad.RangeError, "from 0 to 2", lambda: F.ctc_loss(wave(2, 1, 3), nbgrad.tensor([[1]]), [3], [1])),
         (nbgrad.RangeError, "cutoffs", lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 5, [3, 2])),
@@ -639,3 +693,47 @@ def test_a_summary_of_a_module():
     for given in ((), (nbgrad.ones(3, 4), (3, 4))):
         with pytest.raises(TypeError, match="summary: expected inputs"):
             nbgrad.summary(model, *given[:1], **({"input_size": given[1]} if given else {}))
+
+
+def test_ends_of_bags_are_ends():
+    """With ``include_last_offset`` what lies behind the last offset belongs to no bag."""
+    table, numbers, ends = nbgrad.arange(10.0).reshape(5, 2), nbgrad.tensor([1, 1, 2, 1, 3]), nbgrad.tensor([0, 2, 2, 4])
+    for mode, last in (("sum", [6.0, 8.0]), ("mean", [3.0, 4.0]), ("max", [4.0, 5.0])):
+        bags = F.embedding_bag(numbers, table, ends, mode=mode, include_last_offset=True)
+        assert bags.tolist()[1:] == [[0.0, 0.0], last]
+
+
+def test_norms_of_windows_of_infinite_order():
+    """The greatest magnitude of each window, and of order minus infinity the least."""
+    x = nbgrad.tensor([[3.0, -4.0, 1.0, 2.0]])
+    assert F.lp_pool1d(x, nbgrad.inf, 2).tolist() == [[4.0, 2.0]] and F.lp_pool1d(x, -nbgrad.inf, 2).tolist() == [[3.0, 1.0]]
+
+
+def test_labels_of_bytes():
+    """Classes as uint8, which files of images have, are those of int64."""
+    scores, labels = wave(3, 4), nbgrad.tensor([3, 0, 1])
+    for loss in (F.cross_entropy, F.nll_loss):
+        assert loss(scores, labels.to(nbgrad.uint8)) == loss(scores, labels)
+
+
+def test_parameters_without_a_shape():
+    """What a lazy module waits for has no shape and cannot be counted, and says so."""
+    weight = nn.LazyLinear(3).weight
+    assert str(weight) == "<UninitializedParameter>"
+    for asked in (lambda: weight.shape, weight.numel, weight.size):
+        with pytest.raises(nbgrad.ShapeError, match="not known yet"):
+            asked()
+
+
+def test_printed_as_in_torch():
+    """Modules whose settings torch prints without their names, and those with a name of their own."""
+    named = type("Named", (nn.Module,), {"_get_name": lambda self: "Net", "extra_repr": lambda self: "a=1,\nb=2"})()
+    assert [repr(m) for m in (nn.Hardshrink(), nn.Softshrink(0.2))] == ["Hardshrink(0.5)", "Softshrink(0.2)"]
+    assert repr(named) == "Net(\n  a=1,\n  b=2\n)"
+
+
+def test_one_element_between_aligned_corners_is_the_first():
+    """A result of size 1 with ``align_corners`` is the first corner, with ``antialias`` too."""
+    x = wave(1, 1, 3, 4)
+    for antialias in (False, True):
+        assert F.interpolate(x, (1, 1), mode="bilinear", align_corners=True, antialias=antialias).item() == x[0, 0, 0, 0].item()

@@ -108,3 +108,9 @@ def test_errors():
         init.kaiming_normal_(weight(), mode="fan")
     with pytest.raises(RangeError, match="nonlinearity is 'swish'"):
         init.calculate_gain("swish")
+    with pytest.raises(RangeError, match="param is 'a'"):
+        init.calculate_gain("leaky_relu", "a")
+    with pytest.raises(RangeError, match="a is 2, b 1"):
+        init.uniform_(weight(), 2, 1)
+    with pytest.raises(RangeError, match="std is -1"):
+        init.normal_(weight(), std=-1)

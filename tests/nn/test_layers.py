@@ -480,7 +480,7 @@ def test_places_of_devices():
     table = nbgrad.ones(3, 2)
     module = nn.Embedding(3, 2, _weight=table, _freeze=True)
     assert not module.weight.requires_grad and module.weight.tolist() == table.tolist()
-    with pytest.raises(ShapeError, match="_weight"):
+    with pytest.raises(nbgrad.SettingError, match="_weight"):
         nn.Embedding(2, 2, _weight=table)
 
 

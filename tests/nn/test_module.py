@@ -278,7 +278,7 @@ def test_train_and_eval_reach_every_module():
     model = nn.Sequential(nn.Dropout(), nn.Sequential(nn.Dropout()))
     assert all(module.training for module in model.modules())
     assert not any(module.training for module in model.eval().modules())
-    with pytest.raises(ArgumentError, match="train: expected a bool, got int"):
+    with pytest.raises(RangeError, match="train: expected a bool, got int"):
         model.train(1)
 
 

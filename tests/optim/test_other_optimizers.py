@@ -216,7 +216,7 @@ def test_compiled_steps(kind):
         (lambda p: optim.RAdam(p, capturable=True), NotSupportedError, "RAdam: capturable"),
         (lambda p: optim.ASGD(p, weight_decay=-1), RangeError, "ASGD: weight_decay is -1"),
         (lambda p: optim.Rprop(p, etas=(1.5, 1.2)), RangeError, r"Rprop: etas is \(1.5, 1.2\)"),
-        (lambda p: optim.Adadelta(p, differentiable=True), NotSupportedError, "recorded"),
+        (lambda p: optim.Adadelta(p, differentiable=True, foreach=True), RangeError, "expected neither foreach nor fused"),
         (lambda p: optim.LBFGS(p, line_search_fn="armijo"), RangeError, "line_search_fn is 'armijo', expected None or"),
         (lambda p: optim.LBFGS([{"params": p}, {"params": [parameter()]}]), RangeError, "2 groups of parameters, expected one"),
         (lambda p: optim.LBFGS(p).step(), ArgumentError, "LBFGS.step: there is no closure"),

@@ -90,6 +90,14 @@ def test_differences_are_reported_without_a_sign():
         nbgrad.testing.assert_close(x, nbgrad.tensor([3, 5], dtype=nbgrad.uint64))
 
 
+def test_signed_integers_are_written_as_their_bits():
+    """A copy needs no dtype that holds both: into 64 bits without a sign, and out of them."""
+    x = nbgrad.zeros(2, dtype=nbgrad.uint64)
+    assert x.copy_(nbgrad.tensor([3, -1])).tolist() == [3, TOP]
+    x[0] = nbgrad.tensor(7)
+    assert x.tolist() == [7, TOP] and nbgrad.zeros(2, dtype=nbgrad.int64).copy_(x).tolist() == [7, -1]
+
+
 def test_what_does_not_fit_is_refused():
     """Numbers beyond the dtype, and indices, for which torch takes none of them."""
     assert nbgrad.tensor([TOP, 0], dtype=nbgrad.uint64).tolist() == [TOP, 0]

@@ -51,6 +51,8 @@ def test_models_of_a_folder(tmp_path):
     assert hub.list(tmp_path) == ["net"] and hub.help(tmp_path, "net") == "A net."
     with pytest.raises(NamingError, match="no function 'other'"):
         hub.load(tmp_path, "other", source="local")
+    with pytest.raises(ValueError, match="source is 'elsewhere', expected 'local' or 'github'"):
+        hub.load(tmp_path, "net", source="elsewhere")
     with pytest.raises(FileError, match="is not there"):
         hub.load(tmp_path / "no", "net", source="local")
     with pytest.raises(NotSupportedError, match='source="local"'):

@@ -30,7 +30,6 @@ TIMED, UNTIMED = 0, 2  # of an event: for ``between``, or CU_EVENT_DISABLE_TIMIN
 RUNS_WITH = 12000  # the version of CUDA whose functions are called by address
 PORTABLE, MAPPED = 1, 2  # flags of pinned memory: for all contexts; a GPU reaches it
 ERROR_WORDS = 2
-EXHAUSTED = 2  # CUDA_ERROR_OUT_OF_MEMORY
 
 
 class Exhausted(Exception):

@@ -13,24 +13,11 @@ from functools import cache
 from typing import Callable
 
 from ..texts import in_dtype, run_text
+from .lapack import BRING
 
 __all__ = ["distance_kernel"]
 
 HELPERS = '''
-def turn(source, down, across, rows, columns, target):
-    """A copy of a matrix by columns."""
-    x, y = at_T(source, 0), at_T(target, 0)
-    low = 0
-    while low + 8 <= rows:
-        for j in range(columns):
-            for i in range(8):
-                y[j * rows + low + i] = x[(low + i) * down + j * across]
-        low += 8
-    for i in range(low, rows):
-        for j in range(columns):
-            y[j * rows + i] = x[i * down + j * across]
-
-
 def scaled(x, y, count):
     """The distance of two points by squares of at most 1."""
     top, total, strange = float64(0.0), float64(0.0), float64(0.0)
@@ -55,7 +42,7 @@ def kernel(start, stop, args):
     work = pointer_word(args, 2)
     for unit in range(start, stop):
         y = pointer_word(args, 4) + unit * n * k * SIZE
-        turn(y, k, 1, n, k, work)
+        bring(y, k, 1, n, k, work)
         for i in range(m):
             x = at_T(pointer_word(args, 3), (unit * m + i) * k * SIZE)
             out = at_T(pointer_word(args, 1), (unit * m + i) * n * SIZE)
@@ -93,10 +80,10 @@ def kernel(start, stop, args):
     columns = pointer_word(args, 2)
     rows = columns + n * k * SIZE
     for unit in range(start, stop):
-        turn(pointer_word(args, 5) + unit * n * k * SIZE, k, 1, n, k, columns)
+        bring(pointer_word(args, 5) + unit * n * k * SIZE, k, 1, n, k, columns)
         weights = pointer_word(args, 3) + unit * m * n * SIZE
         if across != 1:
-            turn(weights, across, down, n, m, rows)
+            bring(weights, across, down, n, m, rows)
             weights = rows
         for i in range(m):
             x = at_T(pointer_word(args, 4), (unit * m + i) * k * SIZE)
@@ -134,9 +121,9 @@ RANGES = {"float32": ("1e-30", "1e37", "1e-15", "3e18"), "float64": ("1e-280", "
 @cache
 def distance_kernel(which: str, dtype: str) -> tuple[Callable, tuple]:
     """``distances`` or ``pull``: the kernel for a real dtype, and what its Program binds."""
-    text = HELPERS + BODIES[which]
+    text = BRING + HELPERS + BODIES[which]
     for word, value in zip(("LEAST", "MOST", "LOW", "HIGH"), RANGES[dtype]):
         text = text.replace(word, value)
     text = in_dtype(text, dtype).replace("FLOAT", dtype)
     scope = run_text(text, f"{which} {dtype}")
-    return scope["kernel"], (("turn", scope["turn"]), ("scaled", scope["scaled"]))
+    return scope["kernel"], (("bring", scope["bring"]), ("scaled", scope["scaled"]))

@@ -59,6 +59,61 @@ class RowFold(NamedTuple):
     operand: Stripped
 
 
+def point_to_operands(args, at, memory, row, first, arguments):
+    """Write down where a step's operands begin in a strip; where its description ends."""
+    reached = at + 40
+    for k in range(word(at, 4)):
+        pointer, address = word(reached, 0), word(reached, 1)
+        if pointer >= 0:
+            address += pointer_word(args, pointer) + row * word(reached, 2)
+        elif pointer == -1:
+            address += memory
+        else:
+            address += memory + (row - first) * word(reached, 2)
+        set_word(arguments, 1 + k, address)
+        reached += 24
+    return reached
+
+
+def run_row_by_row(at, count, arguments):
+    """Run a step's kernel on each row of a strip."""
+    run_step(word(at, 0), word(at, 3), arguments)
+    for _ in range(1, count):
+        for k in range(word(at, 4)):
+            set_word(arguments, 1 + k, word(arguments, 1 + k) + word(at, 7 + 3 * k))
+        run_step(word(at, 0), word(at, 3), arguments)
+
+
+def run_fold(args, at, memory, rows, first, last, number, unit, begin, arguments, fold_record):
+    """Fold the rows of a block, which is the ``number``-th, of a unit that begins at row ``begin``."""
+    count = last - first
+    address = word(at, 6)
+    if word(at, 5) >= 0:
+        address += pointer_word(args, word(at, 5)) + first * word(at, 7)
+    else:
+        address += memory
+    set_word(arguments, 0, fold_record)
+    set_word(arguments, 2, address)
+    target = pointer_word(args, word(at, 3))
+    if word(at, 1) == 0:
+        set_word(fold_record, 0, count * word(at, 2))
+        set_word(fold_record, 1, 0)
+        set_word(fold_record, 2, 1)
+        set_word(fold_record, 3, 0)
+        set_word(fold_record, 4, 1 << 62)
+        set_word(fold_record, 5, 1)
+        set_word(fold_record, 6, 1)
+        set_word(arguments, 1, target + number * word(at, 4))
+    else:
+        set_word(fold_record, 0, count)
+        set_word(fold_record, 1, word(at, 7))
+        set_word(fold_record, 2, word(at, 2))
+        set_word(fold_record, 3, first - begin)
+        set_word(fold_record, 4, rows)
+        set_word(arguments, 1, target + unit * word(at, 4))
+    run_step(word(at, 0), 1, arguments)
+
+
 def fused_rows(start, stop, args):
     """The kernel: see NOTE [Strips of rows]."""
     memory = stack(163840)
@@ -68,64 +123,24 @@ def fused_rows(start, stop, args):
     rows, unit_rows, block_rows = word(record, 0), word(record, 1), word(record, 2)
     strip_rows, steps, folds = word(record, 3), word(record, 4), word(record, 5)
     for unit in range(start, stop):
-        unit_last = min(unit * unit_rows + unit_rows, rows)
-        for first in range(unit * unit_rows, unit_last, block_rows):
+        begin = unit * unit_rows
+        unit_last = min(begin + unit_rows, rows)
+        for first in range(begin, unit_last, block_rows):
             last = min(first + block_rows, unit_last)
             at = record + 48
             for row in range(first, last, strip_rows):
                 count = min(strip_rows, last - row)
                 at = record + 48
                 for _ in range(steps):
-                    operands = word(at, 4)
                     set_word(arguments, 0, record + word(at, 1))
-                    reached = at + 40
-                    for k in range(operands):
-                        pointer, address = word(reached, 0), word(reached, 1)
-                        if pointer >= 0:
-                            address += pointer_word(args, pointer) + row * word(reached, 2)
-                        elif pointer == -1:
-                            address += memory
-                        else:
-                            address += memory + (row - first) * word(reached, 2)
-                        set_word(arguments, 1 + k, address)
-                        reached += 24
+                    reached = point_to_operands(args, at, memory, row, first, arguments)
                     if word(at, 2) == 0:
                         run_step(word(at, 0), count * word(at, 3), arguments)
                     else:
-                        run_step(word(at, 0), word(at, 3), arguments)
-                        for _ in range(1, count):
-                            for k in range(operands):
-                                set_word(arguments, 1 + k, word(arguments, 1 + k) + word(at, 7 + 3 * k))
-                            run_step(word(at, 0), word(at, 3), arguments)
+                        run_row_by_row(at, count, arguments)
                     at = reached
             for _ in range(folds):
-                count = last - first
-                address = word(at, 6)
-                if word(at, 5) >= 0:
-                    address += pointer_word(args, word(at, 5)) + first * word(at, 7)
-                else:
-                    address += memory
-                set_word(arguments, 0, fold_record)
-                set_word(arguments, 2, address)
-                target = pointer_word(args, word(at, 3))
-                if word(at, 1) == 0:
-                    set_word(fold_record, 0, count * word(at, 2))
-                    set_word(fold_record, 1, 0)
-                    set_word(fold_record, 2, 1)
-                    set_word(fold_record, 3, 0)
-                    set_word(fold_record, 4, 1 << 62)
-                    set_word(fold_record, 5, 1)
-                    set_word(fold_record, 6, 1)
-                    set_word(arguments, 1, target + first // block_rows * word(at, 4))
-                    run_step(word(at, 0), 1, arguments)
-                else:
-                    set_word(fold_record, 0, count)
-                    set_word(fold_record, 1, word(at, 7))
-                    set_word(fold_record, 2, word(at, 2))
-                    set_word(fold_record, 3, first - unit * unit_rows)
-                    set_word(fold_record, 4, rows)
-                    set_word(arguments, 1, target + unit * word(at, 4))
-                    run_step(word(at, 0), 1, arguments)
+                run_fold(args, at, memory, rows, first, last, first // block_rows, unit, begin, arguments, fold_record)
                 at += 64
 
 

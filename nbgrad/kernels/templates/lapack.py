@@ -21,20 +21,9 @@ from ..scalars.logarithm import log
 from ..texts import in_dtype, run_text
 from .gemm import move_to
 
-__all__ = ["lapack_kernel"]
+__all__ = ["BRING", "lapack_kernel"]
 
-HELPERS = '''
-def result(record, args, which, unit):
-    """Where a result of a matrix goes."""
-    at = 20 + 3 * which
-    return pointer_word(args, word(record, at)) + word(record, at + 1) + unit * word(record, at + 2)
-
-
-def operand(record, args, which, unit):
-    """Where an operand's matrix begins."""
-    return pointer_word(args, word(record, 33) + which) + move_to(record + 272, unit, which)
-
-
+BRING = '''
 def bring(source, down, across, rows, columns, target):
     """A copy of a matrix, one column behind the other: in pieces of eight rows, so that few lines of memory are in use."""
     x, y = at_T(source, 0), at_T(target, 0)
@@ -52,6 +41,17 @@ def bring(source, down, across, rows, columns, target):
         for i in range(low, rows):
             for j in range(columns):
                 y[j * rows + i] = x[i * down + j * across]
+'''
+HELPERS = '''
+def result(record, args, which, unit):
+    """Where a result of a matrix goes."""
+    at = 20 + 3 * which
+    return pointer_word(args, word(record, at)) + word(record, at + 1) + unit * word(record, at + 2)
+
+
+def operand(record, args, which, unit):
+    """Where an operand's matrix begins."""
+    return pointer_word(args, word(record, 33) + which) + move_to(record + 272, unit, which)
 
 
 def has_strange(source, down, across, rows, columns):
@@ -623,7 +623,7 @@ def permutation(pivots, steps, m, order, to):
 @cache
 def lapack_kernel(routine: str, dtype: str) -> tuple[Callable, tuple]:
     """The kernel of a routine for a real dtype, and what its Program binds."""
-    text = HELPERS + PARTS + KERNEL.replace("BODY", BODIES[routine].strip("\n"))
+    text = BRING + HELPERS + PARTS + KERNEL.replace("BODY", BODIES[routine].strip("\n"))
     text = in_dtype(text, dtype).replace("FLOAT", dtype)
     scope = run_text(text, f"{routine} {dtype}")
     names = (

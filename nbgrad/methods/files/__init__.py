@@ -22,7 +22,9 @@ from ...tensors.untyped import UntypedStorage
 __all__ = ["load", "save"]
 
 
-def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2) -> None:
+def save(
+    obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, _use_new_zipfile_serialization: bool = True
+) -> None:
     """Write an object with the tensors in it, as ``torch.save`` does: for ``load``, and for ``torch.load``.
 
     Tensors that share memory share it when they are read. What they have besides their elements is kept: strides, whether they
@@ -34,9 +36,10 @@ def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2) 
         f: a path, or a file that is open for writing bytes.
         pickle_module: Python's ``pickle``, or None.
         pickle_protocol: as ``pickle.dump`` takes it. Other programs may read 2 alone.
+        _use_new_zipfile_serialization: not looked at: files are what it asks for.
 
     Raises:
-        ArgumentError: another ``f``, or an object that cannot be pickled. NotSupportedError: another ``pickle_module``.
+        ArgumentError: another ``f``. SaveError: an object that cannot be pickled. NotSupportedError: another ``pickle_module``.
 
     >>> import io, nbgrad
     >>> file = io.BytesIO()
@@ -76,7 +79,7 @@ def load(
         The object. Nothing is returned of a file that is not whole.
 
     Raises:
-        FileError: no file of that kind, half of one, one where sizes do not fit, or something that ``weights_only`` does not make.
+        LoadError: no file of that kind, half of one, one where sizes do not fit, or something that ``weights_only`` does not make.
         DeviceError: a tensor was on a GPU that is not here.
         ArgumentError: another ``f`` or ``map_location``; ``mmap`` of what is no path.
         NotSupportedError: another ``pickle_module``; elements of a dtype that nbgrad lacks.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import FileError
+from .errors import LoadError
 
 __all__ = ["Archive", "ArchiveWriter", "damaged"]
 
@@ -24,9 +24,9 @@ BLOCK = 1 << 25  # bytes that small members share
 LARGE = 1 << 18
 
 
-def damaged(what: str) -> FileError:
+def damaged(what: str) -> LoadError:
     """The error for a file that is not whole, or was made by nobody's ``save``."""
-    return FileError(f"load: {what}; expected a whole file of nbgrad.save or torch.save. Hint: copy or write it again.")
+    return LoadError(f"load: {what}; expected a whole file of nbgrad.save or torch.save. Hint: copy or write it again.")
 
 
 class Archive:
@@ -37,7 +37,7 @@ class Archive:
         mapped: the whole file as bytes, if members are to be parts of it.
 
     Raises:
-        FileError: no zip, or one without a pickle.
+        LoadError: no zip, or one without a pickle.
     """
 
     def __init__(self, file: Any, mapped: np.ndarray | None = None) -> None:
@@ -55,14 +55,14 @@ class Archive:
             raise damaged("the zip has no member data.pkl, with which an object begins")
         self.root = roots[0]
         if f"{self.root}constants.pkl" in self.members:
-            raise FileError("load: the file holds a program of TorchScript, expected an object. Hint: save its state_dict().")
+            raise LoadError("load: the file holds a program of TorchScript, expected an object. Hint: save its state_dict().")
         self.is_foreign = self.root + "byteorder" in self.members and self.read("byteorder").tobytes() == b"big"
 
     def read(self, name: str) -> np.ndarray:
         """The bytes of a member.
 
         Raises:
-            FileError: there is none, or the file does not hold it as its directory says.
+            LoadError: there is none, or the file does not hold it as its directory says.
         """
         info = self.members.get(self.root + name)
         if info is None:

@@ -25,7 +25,7 @@ def read_legacy(file: io.BytesIO, load: Callable[..., Any]) -> Any:
     """The object; ``load``: reads a pickle of the file.
 
     Raises:
-        FileError: the file is not whole.
+        LoadError: the file is not whole.
         NotSupportedError: it is of a big-endian machine, or has storages that are parts of others.
     """
     load(file)

@@ -12,7 +12,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ...base.dtypes import DType, dtype_of
-from ...base.errors import DeviceError, FileError, NbgradError, NotSupportedError
+from ...base.errors import DeviceError, NbgradError, NotSupportedError
 from ...base.size import Size
 from ...creation.generators import Generator, generator_in_state
 from ...tensors.layout import MOST_ELEMENTS, Layout, layout_where
@@ -20,6 +20,7 @@ from ...tensors.storage import CPU, Device, Storage, device, located
 from ...tensors.tensor import Parameter, Tensor
 from ..pickling import storage_of, tensor_of
 from .archive import damaged
+from .errors import LoadError
 
 __all__ = ["MAKERS", "STATES", "Maker", "guarded", "made", "maker", "plain_key", "tensor_on"]
 
@@ -67,11 +68,11 @@ def guarded(name: str, make: Callable, *args: Any) -> Any:
     """Call what a name stands for; what it says of arguments that do not fit is an error of the file.
 
     Raises:
-        FileError: they do not fit.
+        LoadError: they do not fit.
     """
     try:
         return make(*args)
-    except (FileError, DeviceError, NotSupportedError):
+    except (LoadError, DeviceError, NotSupportedError):
         raise
     except (NbgradError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError) as error:
         raise damaged(f"the pickle calls {name} with what it does not take: {error}") from None
@@ -81,7 +82,7 @@ def made(function: Any, args: Any) -> Any:
     """What an instruction of a pickle calls.
 
     Raises:
-        FileError: no maker.
+        LoadError: no maker.
     """
     if type(function) is not Maker or type(args) is not tuple:
         raise damaged(f"the pickle calls a {type(function).__name__}")
@@ -92,7 +93,7 @@ def kind_of(named: Any) -> type:
     """The type that a name means.
 
     Raises:
-        FileError: none.
+        LoadError: none.
     """
     kind = named.kind if type(named) is Maker else named if isinstance(named, type) else None
     if kind is None:
@@ -104,7 +105,7 @@ def whole_numbers(what: str, values: Any) -> tuple[int, ...]:
     """Integers from 0 on.
 
     Raises:
-        FileError: others.
+        LoadError: others.
     """
     if not isinstance(values, (tuple, list)) or not all(type(v) is int and 0 <= v <= MOST_ELEMENTS for v in values):
         raise damaged(f"a tensor has {what} {values!r}")
@@ -120,7 +121,7 @@ def plain_key(key: Any) -> Any:
         if isinstance(part, (tuple, frozenset)) and count <= MOST_IN_A_KEY:
             waiting += part
         elif type(part) not in KEYS:
-            raise FileError(f"load: the file has a {type(part).__name__} in a key of a dictionary or set, expected plain values.")
+            raise LoadError(f"load: the file has a {type(part).__name__} in a key of a dictionary or set, expected plain values.")
     return key
 
 
@@ -217,14 +218,14 @@ def plain_dtype(spec: str, align: bool = False, copy: bool = True) -> np.dtype:
     """Numbers and text of a size."""
     found = np.dtype(spec) if isinstance(spec, str) else None
     if found is None or found.kind not in "biufcSU" or found.names or found.subdtype:
-        raise FileError(f"load: the file has an array of dtype {spec!r}, expected numbers or text.")
+        raise LoadError(f"load: the file has an array of dtype {spec!r}, expected numbers or text.")
     return found
 
 
 def check_order(dtype: np.dtype, state: Any) -> None:
     """The state of a dtype is its byte order."""
     if state[1] not in ("<", "|", "="):
-        raise FileError("load: the file has an array in the byte order of another machine.")
+        raise LoadError("load: the file has an array in the byte order of another machine.")
 
 
 for code in "?bhilqBHILQefdgFDGSU":
@@ -326,7 +327,7 @@ def tensor_on(kind: type, storage: Storage, layout: Layout, offset: int, needs_g
     """A leaf of a type on a storage that has all of its elements; ``offset`` in bytes.
 
     Raises:
-        FileError: it has not.
+        LoadError: it has not.
     """
     if not isinstance(storage, Storage) or not isinstance(layout, Layout) or type(offset) is not int:
         raise TypeError("no storage and layout")
@@ -344,7 +345,7 @@ def leaf_of(kind: type, storage: Storage, layout: Layout, offset: int, needs_gra
     """A leaf of a type, with attributes.
 
     Raises:
-        FileError: it requires grad, and is of a dtype that has none.
+        LoadError: it requires grad, and is of a dtype that has none.
     """
     if needs_grad and not layout.dtype.differentiable:
         raise damaged(f"a tensor of {layout.dtype} requires grad")

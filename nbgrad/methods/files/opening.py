@@ -8,9 +8,9 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ...base.errors import FileError
 from ...tensors.storage import located
 from .archive import Archive, damaged
+from .errors import LoadError
 from .legacy import MAGIC, read_legacy
 from .memory import storage_of
 from .restricted import restricted_load
@@ -33,7 +33,7 @@ def read(file: Any, weights_only: bool, mmap: bool = False) -> Any:
     if first[:4] in ZIP:
         return read_zip(file if not at else io.BytesIO(file.read()), weights_only, mmap)
     if mmap:
-        raise FileError(
+        raise LoadError(
             "load: mmap=True needs a zip as nbgrad.save and torch.save write it. Hint: load it without, and save it again."
         )
     load = restricted_load if weights_only else full_load
@@ -57,7 +57,7 @@ class Storages:
     """The storages of a zip, each made once.
 
     Raises:
-        FileError: no persistent id of torch's, or a member of another size.
+        LoadError: no persistent id of torch's, or a member of another size.
     """
 
     def __init__(self, archive: Archive) -> None:
@@ -96,7 +96,7 @@ class Full(pickle.Unpickler):
 
         found = MAKERS.get((module, name))
         if found is None:
-            raise FileError(f"load: the file names {module}.{name}, which is torch's own. Hint: save the state_dict() there.")
+            raise LoadError(f"load: the file names {module}.{name}, which is torch's own. Hint: save the state_dict() there.")
         return found
 
 
@@ -104,7 +104,7 @@ def full_load(file: io.BytesIO, storage_of: Callable[[Any], Any] = no_storage) -
     """The object of a pickle that may call anything.
 
     Raises:
-        FileError: it is no pickle.
+        LoadError: it is no pickle.
     """
     try:
         return Full(file, storage_of).load()

@@ -18,8 +18,9 @@ import struct
 from collections import deque
 from typing import Any, Callable
 
-from ...base.errors import FileError, NbgradError
+from ...base.errors import NbgradError
 from .archive import damaged
+from .errors import LoadError
 from .makers import MAKERS, STATES, Maker, guarded, made, plain_key
 from .torch_makers import no_storage  # whose makers enter the table, too
 from .trusted import TRUSTED, is_trusted, set_state as set_trusted_state
@@ -54,7 +55,7 @@ class Restricted(pickle._Unpickler):
             trusted = TRUSTED[module, name]
             return Maker(f"{module}.{name}", trusted, trusted if isinstance(trusted, type) else None)
         if found is None:
-            raise FileError(
+            raise LoadError(
                 f"load: the file names {module}.{name}, which is no tensor and no plain object. "
                 "Hint: serialization.add_safe_globals allows what you trust; weights_only=False runs whatever a file says."
             )
@@ -85,7 +86,7 @@ class Restricted(pickle._Unpickler):
         target = self.stack[-1]
         set_state = STATES.get(type(target)) or (set_trusted_state if is_trusted(type(target)) else None)
         if set_state is None:
-            raise FileError(f"load: the file sets the state of a {type(target).__name__}, which has none that is allowed.")
+            raise LoadError(f"load: the file sets the state of a {type(target).__name__}, which has none that is allowed.")
         guarded(type(target).__name__, set_state, target, state)
 
     def load_append(self) -> None:
@@ -148,7 +149,7 @@ def restricted_load(file: io.BytesIO, storage_of: Callable[[Any], Any] = no_stor
     """The object of the pickle that begins where a file in memory stands.
 
     Raises:
-        FileError: it is none, or names what is not allowed.
+        LoadError: it is none, or names what is not allowed.
     """
     try:
         return Restricted(file, storage_of).load()

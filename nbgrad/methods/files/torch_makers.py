@@ -137,7 +137,7 @@ def storage_id(pid: Any, parts: int) -> tuple:
     """What a pickle says of a storage, after the word for it: its type, a key, where it was, a count, and what else there is.
 
     Raises:
-        FileError: it is something else.
+        LoadError: it is something else.
     """
     if type(pid) is not tuple or len(pid) != parts or pid[0] != "storage" or type(pid[2]) is not str:
         raise damaged("the pickle names something that is no storage")
@@ -148,7 +148,7 @@ def no_storage(pid: Any) -> TypedStorage:
     """The storage that a pickle by itself names: there is none.
 
     Raises:
-        FileError: always.
+        LoadError: always.
     """
     raise damaged("the pickle names storages, of which the file has none")
 

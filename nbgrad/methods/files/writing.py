@@ -20,6 +20,7 @@ from ...tensors.storage import Device, Storage
 from ...tensors.tensor import Parameter, Tensor, is_sparse
 from ..pickled_hooks import warn_if_has_hooks
 from .archive import ArchiveWriter
+from .errors import SaveError
 from .memory import address_of, bytes_of
 from .names import STORAGES, Name, named
 
@@ -144,7 +145,7 @@ def pickled(obj: Any, protocol: int) -> Contents:
     """An object as the contents of a file.
 
     Raises:
-        ArgumentError: it cannot be pickled.
+        SaveError: it cannot be pickled.
     """
     file = io.BytesIO()
     writer = Writer(file, protocol)
@@ -153,7 +154,7 @@ def pickled(obj: Any, protocol: int) -> Contents:
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         if isinstance(error, ArgumentError):
             raise
-        raise ArgumentError(f"save: the object cannot be pickled: {error}. Hint: save its state_dict().") from error
+        raise SaveError(f"save: the object cannot be pickled: {error}. Hint: save its state_dict().") from error
     return Contents(file.getvalue(), [entry.storage for entry in writer.entries.values()])
 
 

@@ -51,24 +51,28 @@ class Unit:
         self.begun: set[Callable] = set()
         self.text = [SUPPORT, reference_counts(), FAULTS * faults]
         for module in modules:
-            scope = vars(module)
-            for tree in ast.parse(inspect.getsource(module)).body:
-                named = scope.get(getattr(tree, "name", ""))
-                if isinstance(tree, ast.FunctionDef) and hasattr(named, "native"):
-                    self.functions[named] = tree, scope, None
-                elif isinstance(tree, ast.ClassDef) and hasattr(named, "native"):
-                    methods = [f for f in tree.body if isinstance(f, ast.FunctionDef) and f.name != "__init__"]
-                    for method in methods:
-                        function = vars(named)[method.name]
-                        if method.decorator_list and not hasattr(function, "native"):
-                            raise Refused(f"{tree.name}.{method.name}, line {method.lineno}: its decorators are not native")
-                        self.functions[function] = method, scope, named
+            self.collect(module)
         made = [(f, self.function(f)) for f in list(self.functions)]
         self.entries = [
             each.symbol if getattr(f, "native", "") == "c" else self.entry(each)
             for f, each in made
             if self.functions[f][2] or f.native in ("entry", "c")
         ]
+
+    def collect(self, module: ModuleType) -> None:
+        """Note the native functions of a module, and the methods of its native classes, with what they see."""
+        scope = vars(module)
+        for tree in ast.parse(inspect.getsource(module)).body:
+            named = scope.get(getattr(tree, "name", ""))
+            if isinstance(tree, ast.FunctionDef) and hasattr(named, "native"):
+                self.functions[named] = tree, scope, None
+            elif isinstance(tree, ast.ClassDef) and hasattr(named, "native"):
+                for method in tree.body:
+                    if isinstance(method, ast.FunctionDef) and method.name != "__init__":
+                        function = vars(named)[method.name]
+                        if method.decorator_list and not hasattr(function, "native"):
+                            raise Refused(f"{tree.name}.{method.name}, line {method.lineno}: its decorators are not native")
+                        self.functions[function] = method, scope, named
 
     def function(self, function: Callable) -> Made:
         """A native function, translated now if it is not yet."""

@@ -262,13 +262,17 @@ class Timeline:
         for stream in list(self.busy):
             if device is None or stream.device == device:
                 while stream.queue:
-                    piece = stream.queue.popleft()
-                    if not isinstance(piece, Mark):
-                        if len(piece) == 1:
-                            self.reach(piece[0])
-                        else:
-                            getattr(piece[0], "settle", int)()
+                    self.drop(stream.queue.popleft())
                 self.busy.remove(stream)
+
+    def drop(self, piece: tuple[Work, Clock, int] | tuple[Mark] | Mark) -> None:
+        """Forget a piece of what was queued: events are reached, and work is settled."""
+        if isinstance(piece, Mark):
+            return
+        if len(piece) == 1:
+            self.reach(piece[0])
+        else:
+            getattr(piece[0], "settle", int)()
 
     def finish_stream(self, stream: Stream) -> None:
         """Do what a stream has to do."""
