@@ -516,13 +516,11 @@ ASK_FOR_THE_DEVICE = {
     "jit.devices": "what graphs ask",
     "optim.adam optim.optimizer": "what counts steps; what a graph of a GPU would freeze",
     "lowering.index_walks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
-    "composites.index_writes composites.positions composites.counts composites.subscript forward.programs": (
-        "what is prepared of calls: kernels of the CPU alone"
-    ),
+    "composites.index_writes composites.positions composites.counts composites.order_statistics composites.subscript "
+    "forward.programs": ("what is prepared of calls: kernels of the CPU alone"),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "
-    "methods.files.memory methods.memory creation.pinning jit.literals data.transport tensors.shared multiprocessing": (
-        "doors: what leaves a tensor, or comes in"
-    ),
+    "methods.files.memory methods.memory creation.pinning jit.literals data.transport tensors.shared multiprocessing "
+    "autograd.gradcheck": ("doors: what leaves a tensor, or comes in"),
     "lowering.device creation.factories creation.constants creation.generators methods.random": "what is made, and moved, where",
     "engine autograd.entry autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (
         "streams, which the CPU has none of; where NaN is looked for"

@@ -22,10 +22,10 @@ from ..base.dtypes import complex128, float64
 from ..base.errors import ArgumentError, GradError, RangeError, require_callable
 from ..base.grad_mode import no_grad
 from ..batch.vmap import vmap
-from ..creation.numpy_exchange import from_numpy
 from ..graph.edges import requires_grad
-from ..tensors.arrays import array_of, values_of
-from ..tensors.tensor import Tensor, is_sparse
+from ..tensors.arrays import array_of, tensor_of, values_of
+from ..tensors.layout import layout_of
+from ..tensors.tensor import Tensor, is_sparse, new_tensor
 from . import forward_ad
 from .entry import grad
 from .function import Function
@@ -281,9 +281,9 @@ def random_cotangent(y: Tensor, strided: bool) -> Tensor:
     array = (values[..., 0] + 1j * values[..., 1] if wide else values[..., 0]).astype(y.layout.dtype.numpy)
     if strided and array.ndim:
         array = np.repeat(array, 2, axis=-1)
-        wide_array: Any = from_numpy(array)
+        wide_array: Any = tensor_of(array, y)
         return wide_array[..., ::2].requires_grad_()
-    return from_numpy(np.ascontiguousarray(array).reshape(y.layout.shape)).requires_grad_()
+    return tensor_of(array.reshape(y.layout.shape), y).requires_grad_()
 
 
 class Varied(NamedTuple):
@@ -343,7 +343,17 @@ def size_of(x: Tensor) -> int:
 def tensor_from_reals(vector: np.ndarray, like: Tensor) -> Tensor:
     """A tensor of the shape and dtype of ``like`` whose elements are these reals."""
     values = vector.reshape(-1, 2) @ np.array([1, 1j]) if like.layout.dtype.is_complex else vector
-    return from_numpy(np.ascontiguousarray(values, like.layout.dtype.numpy).reshape(like.layout.shape))
+    return tensor_of(np.asarray(values, like.layout.dtype.numpy).reshape(like.layout.shape), like)
+
+
+def elements_of(x: Tensor) -> tuple[np.ndarray, Callable[[np.ndarray], None]]:
+    """A copy of the elements as they lie in memory, and what writes others there, unseen by versions; conjugation is not seen."""
+    if x.layout.memory is None:
+        array = array_of(x)
+        return array.copy(), lambda values: array.__setitem__(..., values)
+    of, unseen = x.layout, x.data
+    lying = new_tensor(unseen._storage_, layout_of(of.dtype, of.shape, of.strides, of.device), x._offset_)
+    return np.array(values_of(lying)), lambda values: CALLS["copy_"](lying, tensor_of(values.astype(of.dtype.numpy), x))
 
 
 def form_of(y: Tensor) -> str:
@@ -389,19 +399,19 @@ class Numerical:
 
     def along(self, x: Tensor, direction: np.ndarray) -> list[np.ndarray]:
         """The derivative of every chosen result by ``x`` in a direction."""
-        array, kept = array_of(x), array_of(x).copy()
+        kept, write = elements_of(x)
         layout = x.layout
         step = direction.reshape(-1, 2) @ np.array([1, 1j]) if layout.dtype.is_complex else direction
         step = step.reshape(layout.shape) * self.eps
         step = step.conj() if layout.conj else step
         step = -step if layout.neg else step
         try:
-            array[...] = kept + step
+            write(kept + step)
             above = self.values()
-            array[...] = kept - step
+            write(kept - step)
             below = self.values()
         finally:
-            array[...] = kept
+            write(kept)
         return [(a - b) / (2 * self.eps) for a, b in zip(above, below)]
 
     def jacobians(self, x: Tensor) -> list[np.ndarray]:
@@ -840,7 +850,7 @@ def differences(func: Callable, arguments: tuple, position: int, eps: float) -> 
 def as_columns(jacobian: np.ndarray, x: Tensor) -> Tensor:
     """A Jacobian (results, reals of the input) as torch shows it: (elements of the input, results)."""
     wide = jacobian[:, ::2] + 1j * jacobian[:, 1::2] if x.layout.dtype.is_complex else jacobian
-    return from_numpy(np.ascontiguousarray(wide.T, x.layout.dtype.numpy))
+    return tensor_of(np.asarray(wide.T, x.layout.dtype.numpy), x)
 
 
 def require_real(y: Tensor) -> None:

@@ -142,16 +142,28 @@ def one_hot(tensor, num_classes=-1):
     """1 at the class of each element and 0 elsewhere, along a new last dimension; int64."""
     if tensor.dtype is not int64:
         raise DTypeError(f"one_hot: expected classes in int64, got {tensor.dtype}.")
-    if traces and num_classes >= 0 and bool(whole((tensor >= 0) & (tensor < num_classes)).all()):
-        classes = factories.arange(num_classes, device=tensor.layout.device)
-        return (tensor.unsqueeze(-1) == classes).to(int64)  # a capture depends on no more than that
     if num_classes == -1 and not tensor.numel():
         raise RangeError("one_hot: no classes to count in an empty tensor. Hint: say num_classes.")
-    low, high = least_and_greatest(tensor if num_classes == -1 else whole(tensor))  # a number of classes serves a batch too
-    count = high + 1 if num_classes == -1 else num_classes
-    if high >= low and (low < 0 or high >= count):
-        raise DimError(f"one_hot: classes from {low} to {high}, expected 0 to {count - 1}.")
+    count = num_classes
+    if not (count >= 0 and has_classes(tensor, count)):
+        low, high = least_and_greatest(tensor if count == -1 else whole(tensor))  # a number of classes serves a batch too
+        count = high + 1 if num_classes == -1 else num_classes
+        if high >= low and (low < 0 or high >= count):
+            raise DimError(f"one_hot: classes from {low} to {high}, expected 0 to {count - 1}.")
     return (tensor.unsqueeze(-1) == factories.arange(count, device=tensor.layout.device)).to(int64)
+
+
+def has_classes(tensor, count: int) -> bool:
+    """Whether all are known to be classes: in captures, which depend on no more than that; on a GPU, where an error comes later."""
+    if not (traces or tensor.layout.memory is not None):
+        return False
+    known = whole((tensor >= 0) & (tensor < count)).all()
+    if traces:
+        return bool(known)
+    from ..lowering.cuda.requirements import require
+
+    require(known, DimError, f"one_hot: a class is not from 0 to {count - 1}.")
+    return True
 
 
 # ---- histograms -------------------------------------------------------------------------------------------------------

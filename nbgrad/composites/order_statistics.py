@@ -12,7 +12,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import float32, float64, int64
 from ..base.errors import DTypeError, RangeError, ShapeError
-from ..base.grad_mode import mode, special
+from ..base.grad_mode import mode, special, traces
 from ..creation import factories
 from ..dispatch.arguments import require_tensors
 from ..dispatch.lowerings import GeneralPlan, prepared
@@ -28,6 +28,7 @@ from ..ops.reduce import EXTREMUM_OF, kept_shape
 from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of, values_of
 from ..tensors.batch_levels import whole as whole_batch
+from ..tensors.storage import CPU
 from ..tensors.tensor import Tensor, native
 
 __all__: list[str] = []
@@ -175,7 +176,8 @@ def require_quantiles(name: str, input, q, interpolation: str) -> None:
     """Refuse what has no quantiles.
 
     Raises:
-        RangeError: an unknown interpolation, no elements, q outside of [0, 1]. DTypeError, ShapeError: see the messages.
+        RangeError: an unknown interpolation, no elements, q outside of [0, 1] (on a GPU when it is waited for).
+        DTypeError, ShapeError: see the messages.
     """
     if interpolation not in INTERPOLATIONS:
         raise RangeError(f"{name}: interpolation is {interpolation!r}, expected one of {', '.join(INTERPOLATIONS)}.")
@@ -187,9 +189,13 @@ def require_quantiles(name: str, input, q, interpolation: str) -> None:
         raise ShapeError(f"{name}: q has {q.ndim} dimensions, expected a number or a vector.")
     if q.dtype is not input.dtype:
         raise DTypeError(f"{name}: q is {q.dtype}, expected {input.dtype}, the dtype of input.")
-    levels = values_of(whole_batch(q).detach())
-    if not ((levels >= 0) & (levels <= 1)).all():
-        raise RangeError(f"{name}: q is {levels.tolist()}, expected numbers from 0 to 1.")
+    levels = whole_batch(q).detach()
+    if levels.layout.memory is not None and not traces:
+        from ..lowering.cuda.requirements import require
+
+        require(scalar.logical_and(levels >= 0, levels <= 1).all(), RangeError, f"{name}: q is not from 0 to 1.")
+    elif not ((values_of(levels) >= 0) & (values_of(levels) <= 1)).all():
+        raise RangeError(f"{name}: q is {values_of(levels).tolist()}, expected numbers from 0 to 1.")
 
 
 def quantiles(name: str, ignore_nan: bool) -> Callable:
@@ -197,9 +203,9 @@ def quantiles(name: str, ignore_nan: bool) -> Callable:
 
     def function(input, q, dim=None, keepdim=False, *, interpolation="linear"):
         require_tensors(name, input)
-        if not isinstance(q, Tensor):
-            q = factories.tensor(q, dtype=input.dtype, device=input.device)
-        require_quantiles(name, input, q, interpolation)
+        given = q if isinstance(q, Tensor) else factories.tensor(q, dtype=input.dtype, device=CPU)
+        require_quantiles(name, input, given, interpolation)
+        q = given if given is q else given.to(input.device)
         of_all = dim is None
         rows = input.reshape((-1,)) if of_all or not input.ndim else input.movedim(wrap(name, dim, input.ndim), -1)
         rows = sorted_values(rows)
@@ -220,7 +226,10 @@ def quantiles(name: str, ignore_nan: bool) -> Callable:
 
 def sorted_values(rows):
     """Sorted along the last dimension; where nothing is recorded, without the indices, which take longer."""
-    if special or rows.layout.special or is_short(rows.layout, rows.ndim - 1) or mode.enabled and requires_grad(rows):
+    layout = rows.layout
+    if special or layout.special or layout.memory is not None or is_short(layout, rows.ndim - 1):
+        return rows.sort(-1).values
+    if mode.enabled and requires_grad(rows):
         return rows.sort(-1).values
     return tensor_of(np.sort(values_of(rows), axis=-1), rows, rows.layout.dtype)
 

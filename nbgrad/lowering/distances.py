@@ -1,4 +1,4 @@
-"""Distances between points, by the kernels of ``templates/distances``."""
+"""Distances between points, by the kernels of ``templates/distances``; on a GPU by differences, of some rows at a time."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ __all__ = ["serves"]
 # Columns up to which sums of squares in the operands' dtype have its digits.
 MOST_COLUMNS = 512
 LARGE = 1 << 20
+# Differences that there are at a time on a GPU.
+AT_ONCE = 1 << 24
 
 
 def serves(x: Layout, y: Layout) -> bool:
@@ -52,9 +54,7 @@ def _distances(op, tensors, attributes):
         tensors = tuple([CALLS["contiguous_copy"](x) for x in tensors])
         plan = plan_of(op.name, tuple([x.layout for x in tensors]))
     if plan is None:  # nothing to compute
-        x, y = tensors[-2:]
-        shape = (*x.layout.shape[:-1], y.layout.shape[-2]) if op.name == "distances" else x.layout.shape
-        return CALLS["new_full"](x.layout.like(shape=shape), 0)
+        return CALLS["new_full"](of_none(op, *tensors[-2:]), 0)
     return native.fresh(plan, *tensors)[0]
 
 
@@ -62,3 +62,24 @@ def _distances(op, tensors, attributes):
 def _quick_distances(op, layouts, attributes):
     plan, fresh = plan_of(op.name, layouts), native.fresh
     return None if plan is None else lambda *values: fresh(plan, *values)[0]
+
+
+@lowering("distances", "distances_pull", style="run", device="cuda")
+def _distances_on_gpu(op, tensors, attributes):
+    *weights, x, y = tensors
+    (m, k), n = x.layout.shape[-2:], y.layout.shape[-2]
+    rows = max(1, AT_ONCE // max(1, math.prod(x.layout.shape[:-2]) * n * k))
+    parts = [of_differences(*(each[..., at : at + rows, :] for each in (*weights, x)), y) for at in range(0, m, rows)]
+    return parts[0] if len(parts) == 1 else CALLS["cat"](parts, -2) if parts else CALLS["new_full"](of_none(op, x, y), 0)
+
+
+def of_differences(*tensors):
+    """The lengths of the differences of all rows of x and y; with weights, the sums of their multiples over the rows of y."""
+    *weights, x, y = tensors
+    apart = CALLS["unsqueeze"](x, -2) - CALLS["unsqueeze"](y, -3)
+    return (CALLS["unsqueeze"](weights[0], -1) * apart).sum(-2) if weights else apart.norm(2, -1)
+
+
+def of_none(op, x, y) -> Layout:
+    """The layout of the result for no rows of x."""
+    return x.layout.like(shape=(*x.layout.shape[:-1], y.layout.shape[-2]) if op.name == "distances" else x.layout.shape)

@@ -204,7 +204,18 @@ def counting(count: int, dim: int, ndim: int, x: Tensor) -> Tensor:
 
 @steps_of("max_pool_places")
 def greatest_places(windows: Windows, x: Tensor) -> Tensor:
-    """Where the greatest elements are."""
+    """Where the greatest elements are; 0 for windows of padding alone."""
+    places = places_or_none(windows, x)
+    return places.clamp(min=0) if may_be_padding(windows) else places
+
+
+def may_be_padding(windows: Windows) -> bool:
+    """Whether some windows reach beyond the elements."""
+    return bool(windows.kernel) and any(surplus(windows))
+
+
+def places_or_none(windows: Windows, x: Tensor) -> Tensor:
+    """Where the greatest elements are; -1 for windows of padding alone."""
     each = CALLS["reshape"](seen(windows, x, -math.inf), (x.layout.shape[0], *windows.short, -1))
     best = CALLS["argmax"](each, -1)
     if not windows.kernel:
@@ -212,13 +223,21 @@ def greatest_places(windows: Windows, x: Tensor) -> Tensor:
         wide = CALLS["expand_shape"](places, (x.layout.shape[0], *places.layout.shape))
         return CALLS["squeeze_dim"](CALLS["gather"](wide, -1, CALLS["unsqueeze"](best, -1)), -1)
     n, across = len(windows.long), 1
-    total: Any = None
+    total: Any = 0
+    first: Any = 0  # the first element inside of each window: what is found where all are -inf, as the padding before it is
+    inside: Any = True
+    some: Any = True
     for dim in reversed(range(n)):
         size, count, k, s, p, d = (each[dim] for each in windows[:6])
-        at = counting(count, dim + 1, n + 1, x) * s + (best % k) * d - p
-        at = at.clamp(0, size - 1) * across  # a window of -inf alone, partly padded
-        total, best, across = at if total is None else total + at, best // k, across * size
-    return total
+        start = counting(count, dim + 1, n + 1, x) * s - p
+        at = start + (best % k) * d
+        total, best = total + at * across, best // k
+        if may_be_padding(windows):
+            entered = start + (-start).clamp(min=0).add(d - 1) // d * d
+            first, some = first + entered * across, some & (entered < size)
+            inside = inside & (at >= 0) & (at < size)
+        across *= size
+    return total if inside is True else CALLS["where"](inside, total, CALLS["where"](some, first, -1))
 
 
 @steps_of("max_pool")
@@ -234,14 +253,20 @@ def as_rows(places: Tensor) -> Tensor:
 
 @steps_of("max_pool_spread")
 def spread_greatest(windows: Windows, x: Tensor, y: Tensor) -> Tensor:
-    """Elements added where the greatest are."""
-    return CALLS["gather_backward"](x, y.layout.shape, 1, as_rows(greatest_places(windows, y)))
+    """Elements added where the greatest are; those of windows of padding alone are nowhere added."""
+    places = as_rows(places_or_none(windows, y))
+    if may_be_padding(windows):
+        x, places = CALLS["where"](places >= 0, x, 0.0), places.clamp(min=0)
+    return CALLS["gather_backward"](x, y.layout.shape, 1, places)
 
 
 @steps_of("max_pool_pick")
 def picked(windows: Windows, x: Tensor, y: Tensor) -> Tensor:
-    """Elements that are where the greatest are."""
-    return CALLS["gather"](x, 1, as_rows(greatest_places(windows, y)))
+    """Elements that are where the greatest are; 0 for windows of padding alone."""
+    places = as_rows(places_or_none(windows, y))
+    if not may_be_padding(windows):
+        return CALLS["gather"](x, 1, places)
+    return CALLS["where"](places >= 0, CALLS["gather"](x, 1, places.clamp(min=0)), 0.0)
 
 
 def divided(windows: Windows, x: Tensor) -> Tensor:
@@ -263,7 +288,8 @@ def divided(windows: Windows, x: Tensor) -> Tensor:
 def mean(windows: Windows, x: Tensor) -> Tensor:
     """The means of windows."""
     if not windows.kernel:
-        return CALLS["sum"](CALLS["mul"](seen(windows, x), shares_of(windows, x)), -1)
+        shares = shares_of(windows, x)  # an element again, times 0, may be infinite
+        return CALLS["sum"](CALLS["where"](shares != 0, CALLS["mul"](seen(windows, x), shares), 0.0), -1)
     return divided(windows, CALLS["sum"](seen(windows, x), within(windows)))
 
 

@@ -271,6 +271,6 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         raise RangeError(f"pdist: p is {p}, expected a number >= 0.")
     if input.ndim != 2:
         raise ShapeError(f"pdist: input is {list(input.shape)}, expected a matrix.")
-    pairs: Any = nbgrad.triu_indices(input.shape[0], input.shape[0], 1)
+    pairs: Any = nbgrad.triu_indices(input.shape[0], input.shape[0], 1, device=input.device)
     first, second = (input.index_select(0, places) for places in pairs.unbind(0))
     return (first - second).norm(p, -1)

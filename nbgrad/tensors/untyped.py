@@ -45,6 +45,11 @@ class UntypedStorage:
         """Where it is."""
         return self.storage.device
 
+    @property
+    def is_cuda(self) -> bool:
+        """Whether it is on a GPU."""
+        return self.storage.device is not CPU
+
     def cpu(self) -> UntypedStorage:
         """Itself, or a copy on the CPU."""
         return self.to("cpu")

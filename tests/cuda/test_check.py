@@ -104,6 +104,14 @@ def test_without_a_gpu(capsys):
     assert "no usable GPU" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("stages", ["0", "12-13", "5-3"])
+def test_stages_that_are_not_there(stages, capsys):
+    """They are refused, rather than nothing run and called good."""
+    with pytest.raises(SystemExit):
+        main(["--stages", stages])
+    assert f"expected numbers from 1 to {len(STAGES)}" in capsys.readouterr().err
+
+
 def test_spans_of_stages():
     """One, or from one to another."""
     assert span("3") == (3, 3) and span("2-5") == (2, 5)

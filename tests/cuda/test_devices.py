@@ -425,6 +425,9 @@ def test_memory_that_is_exchanged():
     storage = x.untyped_storage()
     assert storage.device is GPU and storage.nbytes() == 12 and storage.data_ptr() == x.data_ptr() == x[1:].data_ptr() - 4
     assert bytes(storage.tolist()) == x.cpu().numpy().tobytes() and "on cuda:0" in repr(storage)
+    there = storage.cpu()
+    assert there.device is HOST and not there.is_cuda and there.tolist() == storage.tolist() and there.cuda().is_cuda
+    assert storage.cuda() is storage and storage.to("cuda:0") is storage
     assert x.new(2).device is GPU and x.new([1.0]).device is GPU
 
 
@@ -447,6 +450,7 @@ def test_files():
         0: GPU,
         GPU: GPU,
         lambda storage, name: storage: HOST,
+        lambda storage, name: storage.cuda(0): GPU,
         lambda storage, name: "cuda:0" if name == "cuda:1" else None: GPU,
         lambda storage, name: storage.cuda(0): GPU,  # torch's documentation
     }
@@ -619,3 +623,25 @@ def test_distributions():
     for here, there in zip(found[:3], found[3:]):
         for a, b in zip(here, there):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+@on_gpus
+def test_gradients_of_tensors_on_a_gpu_are_checked_there():
+    """Elements are varied where they are, as they are seen; a wrong formula is found, and nothing is left changed."""
+    x = nbgrad.arange(1.0, 7.0, dtype=nbgrad.float64, device="cuda").reshape(2, 3).t().requires_grad_()
+    z = nbgrad.tensor([1 + 2j, 3 - 1j], dtype=nbgrad.complex128, device="cuda").conj().requires_grad_()
+    assert nbgrad.gradcheck(lambda x, z: (x * x, z * z), (x, z), check_forward_ad=True)
+    assert nbgrad.gradgradcheck(lambda x: x * x, (x,), fast_mode=True)
+
+    class Wrong(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    assert not nbgrad.gradcheck(Wrong.apply, (x,), raise_exception=False)
+    assert x.flatten().tolist() == [1.0, 4.0, 2.0, 5.0, 3.0, 6.0] and z.tolist() == [1 - 2j, 3 + 1j] and x._version == 0

@@ -115,7 +115,6 @@ def test_wrong_numbers():
         "floats": lambda device: nbgrad.bincount(nbgrad.ones(2, device=device)),
         "negative repeats": lambda device: nbgrad.ones(2, device=device).repeat_interleave(nbgrad.tensor([1, -1], device=device)),
         "three for two": lambda device: nbgrad.ones(2, device=device).repeat_interleave(nbgrad.tensor([1, 2, 3], device=device)),
-        "classes": lambda device: nbgrad.nn.functional.one_hot(nbgrad.tensor([1, 5], device=device), 3),
         "dimension": lambda device: nbgrad.unique(nbgrad.tensor([1], device=device), dim=4),
     }
     for name, call in wrong.items():

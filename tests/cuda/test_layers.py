@@ -34,6 +34,7 @@ CASES = {
     "ctc_loss": (lambda x: F.ctc_loss(x.log_softmax(-1), TARGETS.to(x.device), [6, 5], [2, 2]), (6, 2, 4)),
     "embedding_bag": (lambda w: F.embedding_bag(NUMBERS.to(w.device), w, FIRSTS.to(w.device), mode="max"), (5, 3)),
     "embedding": (lambda w: F.embedding(NUMBERS.to(w.device) // 2, w, scale_grad_by_freq=True), (5, 3)),
+    "pdist": (F.pdist, (4, 3)),
     "channel_shuffle": (lambda x: F.channel_shuffle(F.pixel_shuffle(x, 2), 2), (1, 8, 2, 3)),
 }
 LAYERS = {

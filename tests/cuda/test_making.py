@@ -141,3 +141,35 @@ def test_pinned_memory_needs_a_gpu():
     if not nbgrad.cuda.is_available():
         with pytest.raises(nbgrad.DeviceError, match="zeros: device cuda is not available"):
             nbgrad.zeros(3, pin_memory=True)
+
+
+@on_gpus
+@pytest.mark.parametrize("name, options", [("normal_", ()), ("trunc_normal_", ()), ("kaiming_uniform_", ()), ("sparse_", (0.5,))])
+def test_initial_values_are_drawn_where_the_tensor_is(name, options):
+    """By that device's generator, given or not: the numbers that the CPU's draws from the same seed."""
+    fill, found = getattr(nbgrad.nn.init, name), []
+    for device in ("cpu", "cuda"):
+        for generator in (nbgrad.Generator(device).manual_seed(3), None):
+            nbgrad.manual_seed(3)
+            found.append(fill(nbgrad.empty(4, 3, device=device), *options, generator=generator))
+            assert found[-1].device.type == device
+    assert all(nbgrad.equal(x.cpu(), found[0]) for x in found)
+
+
+@on_gpus
+def test_distances_are_made_of_some_rows_at_a_time(monkeypatch):
+    """With their gradients of two orders as on the CPU, and none that runs there."""
+    from nbgrad.lowering import distances
+
+    def found(device):
+        x, y = (nbgrad.arange(n * 6.0, dtype=nbgrad.float64).sin().reshape(2, n, 3).to(device).requires_grad_() for n in (5, 4))
+        out = nbgrad.cdist(x, y)
+        first = nbgrad.grad((out * out.detach()).sum(), (x, y), create_graph=True)
+        return [out, *first, *nbgrad.grad(sum((g * g).sum() for g in first), (x, y))]
+
+    expected, host = found("cpu"), sum(fallbacks.values())
+    for at_once in (60, 1 << 24):
+        monkeypatch.setattr(distances, "AT_ONCE", at_once)
+        assert all(g.device.type == "cuda" and g.cpu().allclose(e) for g, e in zip(found("cuda"), expected))
+    assert nbgrad.cdist(nbgrad.ones(0, 3, device="cuda"), nbgrad.ones(2, 3, device="cuda")).shape == (0, 2)
+    assert sum(fallbacks.values()) == host

@@ -92,6 +92,14 @@ def test_variances_far_from_zero(shape, dim):
         assert lowered("variance", equal, dim=(dim,), correction=1).abs().max().item() == 0.0
 
 
+@pytest.mark.parametrize("dtype, n", [("float32", 15), ("float16", 23)])
+def test_rows_that_leave_more_elements_than_they_have_threads(dtype, n):
+    """A short row has two threads, and behind its last vector three elements, or seven: none is left out, wherever it stands."""
+    x = nbgrad.eye(n).to(getattr(nbgrad, dtype))
+    assert memory_of(lowered("sum", x, dim=(1,))).tolist() == [1.0] * n
+    assert memory_of(lowered("argmax", x, dim=1)).tolist() == list(range(n))
+
+
 @pytest.mark.parametrize("shape, dims", CASES, ids=str)
 def test_extrema_are_the_cpus(shape, dims):
     """An extremum of the same elements has the CPU's bits."""

@@ -82,6 +82,8 @@ def test_what_is_no_stop(mode):
     with nbgrad.no_grad():
         x -= 0.1 * x.grad + single - nbgrad.tensor([1.0, 2.0, 3.0], device="cuda")
     nbgrad.nn.utils.clip_grad_norm_([x], 1.0)
+    classes, middle = nbgrad.nn.functional.one_hot(counts, 3), x.detach().quantile(0.5)
+    ends = x.detach().quantile(nbgrad.tensor([0.0, 1.0], device="cuda"))
     host = y.detach().to("cpu", non_blocking=True)
     event = nbgrad.cuda.Event()
     event.record()
@@ -89,7 +91,19 @@ def test_what_is_no_stop(mode):
     nbgrad.cuda.synchronize()
     assert host.item() > 0
     mode("default")
-    assert counts.tolist() == [0, 0, 0, 0, 1, 1]
+    assert counts.tolist() == [0, 0, 0, 0, 1, 1] and classes.sum(0).tolist() == [4, 2, 0]
+    assert [ends[0].item(), middle.item(), ends[1].item()] == sorted(x.tolist())
+
+
+@on_gpus
+def test_values_that_do_not_fit_are_told_later():
+    """A class beyond the last, a level beyond 1: calls that do not wait, and the errors of the next wait."""
+    later = nbgrad.nn.functional.one_hot(nbgrad.tensor([0, 3], device="cuda"), 3)
+    with pytest.raises(nbgrad.DimError, match="a class is not from 0 to 2"):
+        later.tolist()
+    later = nbgrad.ones(3, device="cuda").quantile(nbgrad.tensor([1.5], device="cuda"))
+    with pytest.raises(nbgrad.RangeError, match="q is not from 0 to 1"):
+        later.tolist()
 
 
 # ---- divisions -------------------------------------------------------------------------------------------------------

@@ -189,6 +189,9 @@ def test_devices_that_are_not_here():
         for where in ("cpu", {location: "cpu"}, lambda storage, name: storage, nbgrad.device("cpu")):
             file.seek(0)
             assert nbgrad.load(file, map_location=where).tolist() == [[0, 1], [2, 3]]
+        file.seek(0)
+        with pytest.raises(nbgrad.ArgumentError, match="load: map_location raises AttributeError"):
+            nbgrad.load(file, map_location=lambda storage, name: storage.elsewhere())
 
 
 def test_a_file_of_another_byte_order():

@@ -25,13 +25,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=480.0, metavar="N", help="what a stage may take (480)")
     parser.add_argument("--out", metavar="FILE", help="where a JSON line a row is added; else they are not kept")
     asked = parser.parse_args(arguments)
+    first, last = asked.stages
+    if not 1 <= first <= last <= len(STAGES):
+        parser.error(f"--stages: {first}-{last}, expected numbers from 1 to {len(STAGES)}, the lower one first")
     reason = missing()
     if reason is not None:
         print(reason, file=sys.stderr)
         return 2
     report = Report(asked.out)
-    first, last = asked.stages
-    for stage in STAGES[max(first, 1) - 1 : last]:
+    for stage in STAGES[first - 1 : last]:
         run_stage(stage, report, asked.seconds)
     print(report.summary())
     return int(report.failed > 0)

@@ -45,7 +45,7 @@ def _missing(ordinal: int) -> str | None:
     if not has_driver():
         return (
             f"cuda: no usable GPU {ordinal}: there is no driver, {LIBRARY} cannot be loaded. "
-            "Hint: kernels can be compiled and interpreted without one."
+            "Hint: install NVIDIA's driver, or use device='cpu'; NBGRAD_CUDA=emulated plays a GPU, slowly."
         )
     try:
         core = import_core()
@@ -55,9 +55,7 @@ def _missing(ordinal: int) -> str | None:
         return str(error)
     except Exception as error:  # the driver bindings raise their own types: no libcuda, no device, too old a driver
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-        return (
-            f"cuda: no usable GPU {ordinal}: {reason}. Hint: check nvidia-smi; kernels can be compiled and interpreted without one."
-        )
+        return f"cuda: no usable GPU {ordinal}: {reason}. Hint: see what nvidia-smi says, or use device='cpu'."
     return None
 
 

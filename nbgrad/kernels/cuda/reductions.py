@@ -103,11 +103,10 @@ def reduce_short_rows(
     Integer parameters: ``rows``, ``n``, ``step``. Grid: ``short_rows_grid(rows, width)``.
     """
     fold = Fold(of, inputs, output, stage, lanes, vectors)
-    left = [
-        f"j = count * {lanes} + lane",
-        "if j < n:",
-        *(f"    {x}" for x in [*fold.load("at + j", "w"), fold.absorb("a0", "j", names="w")]),
-    ]
+    one = [*fold.load("at + j", "w"), fold.absorb("a0", "j", names="w")]
+    left: list[str] = []
+    for first in range(0, lanes - 1, width):  # a row may have fewer threads than elements behind its last vector
+        left += [f"j = count * {lanes} + {first} + lane", "if j < n:", *(f"    {x}" for x in one)]
     return fold.template(
         f"reduce_short_rows{width}",
         f"""
@@ -119,7 +118,7 @@ def NAME({", ".join(fold.parameters())}, rows, n, step):
         at = row * step
         count = {whole_vectors(lanes)}
         {indent(8, fold.walk("at", "lane", "count", width))}
-        {indent(8, left if lanes > 1 else [])}
+        {indent(8, left)}
     {indent(4, fold.merge_tree(fold.groups) + fold.shuffle("a0", width))}
     if (lane == 0) & (row < rows):
         {indent(8, fold.store("a0", "row"))}

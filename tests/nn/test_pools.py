@@ -1,0 +1,47 @@
+"""Pools of windows without a number that is greater than others, on each device: padding alone, minus infinities, NaN."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import nbgrad
+from nbgrad import forward_ad
+from nbgrad.nn import functional as F
+
+pytestmark = pytest.mark.usefixtures("device")
+LOW = -math.inf
+
+
+def derivatives(pool, x):
+    """Of a pool of a tensor: the gradient for cotangents 1, 2, ..., how it moves with these, and the tangent for 1, 2, ..."""
+    x.requires_grad_()
+    out = pool(x)
+    g = nbgrad.arange(1.0, 1.0 + out.numel()).reshape(out.shape).requires_grad_()
+    t = nbgrad.arange(1.0, 1.0 + x.numel()).reshape(x.shape)
+    (gradient,) = nbgrad.grad(out, x, g, create_graph=True)
+    (by_g,) = nbgrad.grad((gradient * t).sum(), g)
+    with forward_ad.dual_level():
+        tangent = forward_ad.unpack_dual(pool(forward_ad.make_dual(x.detach(), t))).tangent
+    return [found.flatten().tolist() for found in (gradient, by_g, tangent)]
+
+
+@pytest.mark.parametrize(
+    "row, settings, gradient, chosen",
+    [
+        ([5.0], (2, 1, 1, 2), [0], [0]),  # the window is padding on both sides, a dilation of 2 apart
+        ([LOW] * 4, (3, 1, 1, 2), [2, 1, 0, 0], [2, 1]),  # the first element inside, not the padding before it
+        ([LOW, LOW, LOW, 1.0], (2, 2, 1), [1, 2, 0, 3], [1, 2, 4]),
+        ([1.0, math.nan, 2.0, math.nan], (3, 1, 1), [0, 6, 0, 4], [2, 2, 2, 4]),
+    ],
+)
+def test_max_pools_give_cotangents_to_the_first_of_the_greatest(row, settings, gradient, chosen):
+    """An element of the window, whatever padding counts as; a window of padding alone gives its cotangent to nothing."""
+    found = derivatives(lambda x: F.max_pool1d(x, *settings), nbgrad.tensor([[row]]))
+    assert found == [gradient, chosen, chosen]
+
+
+def test_means_of_adaptive_windows_of_different_sizes_may_be_infinite():
+    """A window with fewer elements than others has none of them twice."""
+    assert F.adaptive_avg_pool1d(nbgrad.tensor([[[LOW, LOW, 1.0, 3.0, 5.0]]]), 3).tolist() == [[[LOW, LOW, 4.0]]]
