@@ -20,7 +20,7 @@ from ..kernels.cuda.moments import variance_accumulator
 from ..kernels.cuda.random import random_fill, random_keep, random_source
 from ..kernels.cuda.reductions import reduce_columns, reduce_rows, reduce_short_rows
 from ..kernels.cuda.tables import FEW_ROWS, elementwise_rows, fold_rows, most_rows
-from ..kernels.cuda.templates import Template, accumulate, array, elementwise, index_source, number, strided
+from ..kernels.cuda.templates import Signature, Template, accumulate, array, elementwise, index_source, number, strided
 from ..kernels.cuda.vectors import SERIES, is_guarded, lanes_for
 from ..kernels.templates.philox import DISTRIBUTIONS, numbers_of_block, parameters_dtype
 from ..ops.core import OPS
@@ -109,8 +109,9 @@ def tables() -> Iterator[Entry]:
     """Every optimizer's update of many tensors, few and most of them; norms of gradients."""
     for rule, dtype in itertools.product(update_rules(), FLOATS):
         made = update(rule, dtype)
-        arrays = sum(operand.kind == "array" for operand in made.inputs)
-        for rows in (FEW_ROWS, most_rows(arrays, len(made.inputs) - arrays)):
+        pointers = len(Signature(made.inputs, made.outputs, made.into).pointers)
+        numbers = sum(operand.kind != "array" for operand in made.inputs)
+        for rows in (FEW_ROWS, most_rows(pointers, numbers)):
             yield entry(elementwise_rows(made.inputs, made.outputs, made.into, rows, lanes_of(made)), made)
     for name, dtype in itertools.product(("norm1", "norm2"), FLOATS):
         of = accumulator(OPS[name], compute_dtype(dtype))
