@@ -136,6 +136,9 @@ def inline(graph: Graph) -> Graph:
 def jvp(graph: Graph, *examples: Any) -> Graph:
     """The graph of outputs and their tangents.
 
+    A trace knows where the function detached values that required a gradient then, and tangents end there; what was traced with
+    an example that required none has no such places.
+
     Args:
         examples: arguments of the graph; those of its inputs' layouts by default.
 
