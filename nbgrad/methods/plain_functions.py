@@ -9,7 +9,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import INTEGER, DTypeLike, dtype_of, float64, get_default_dtype, int64
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import special
-from ..creation.factories import arange, empty_like, python_number
+from ..creation.factories import arange, empty_like, leaf, python_number
 from ..dispatch.out import write_out
 from ..tensors.layout import broadcast_shapes as common_shape
 from ..tensors.tensor import Tensor
@@ -135,6 +135,7 @@ def range(
     dtype: DTypeLike | None = None,
     layout: Any = None,
     device: Any = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
     """``start, start + step, ...`` up to and with ``end``, of the default dtype: the old form of ``arange``.
@@ -159,7 +160,7 @@ def range(
     if kind.category == INTEGER:
         first, by = int(first), int(by)
     made = (arange(count, dtype=int64 if kind.category == INTEGER else float64, device=device) * by + first).to(kind)
-    return made.requires_grad_(requires_grad) if out is None else write_out("range", lambda: made, out)
+    return leaf("range", made, requires_grad, pin_memory) if out is None else write_out("range", lambda: made, out)
 
 
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:

@@ -57,9 +57,7 @@ def test_errors_of_numbers_are_told_without_names_of_ours():
     """Where following a number is what raises, the function runs as it is; the reason says what it does, and where."""
 
     def act(x, state, k):
-        if type(state["t"]) is not int:
-            raise TypeError(f"not a {type(state['t']).__name__}")
-        return x * state["t"]
+        return x * int.bit_length(state["t"])
 
     (plain, before), (fn, state) = counter(act), counter(act)
     compiled = nbgrad.compile(fn)

@@ -152,7 +152,7 @@ def test_places_of_modules_can_be_empty():
 
 def test_dictionaries_of_parameters_are_sorted():
     """Parameters of a plain dictionary come by name, those of an ordered one and of pairs as they are, as in torch."""
-    made = {"b": nbgrad.ones(1), "a": nbgrad.ones(2)}
+    made = {"b": nbgrad.ones(1, device="cpu"), "a": nbgrad.ones(2, device="cpu")}
     assert list(nn.ParameterDict(made)) == ["a", "b"] and list(nn.ParameterDict(OrderedDict(made))) == ["b", "a"]
     assert repr(nn.ParameterDict(made)).splitlines()[1] == "    (a): Parameter containing: [nbgrad.FloatTensor of size 2]"
 

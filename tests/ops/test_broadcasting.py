@@ -148,14 +148,14 @@ TABLE: dict[str, Entry] = {
     ),
     "kl_div": entry(loss(F.kl_div), X, X, domains=UNIT),
     "poisson_nll_loss": entry(loss(F.poisson_nll_loss), X, X),
-    "gaussian_nll_loss": entry(loss(F.gaussian_nll_loss), X, X, X, fixed=(2, 2, 1)),
+    "gaussian_nll_loss": entry(loss(F.gaussian_nll_loss), X, X, X, fixed=(2, 2, 1), one_rank=True),
     "hinge_embedding_loss": entry(
         lambda x: F.hinge_embedding_loss(x, nbgrad.tensor([[1.0, -1.0, 1.0], [-1.0, 1.0, -1.0]]), reduction="none"), X
     ),
     "soft_margin_loss": entry(loss(F.soft_margin_loss), X, X),
-    "margin_ranking_loss": entry(loss(F.margin_ranking_loss), X, X, X),
+    "margin_ranking_loss": entry(loss(F.margin_ranking_loss), X, X, X, one_rank=True),
     "multilabel_soft_margin_loss": entry(loss(F.multilabel_soft_margin_loss), X, X, domains=UNIT),
-    "triplet_margin_loss": entry(loss(F.triplet_margin_loss), X, X, X, fixed=1),
+    "triplet_margin_loss": entry(loss(F.triplet_margin_loss), X, X, X, fixed=1, one_rank=True),
     "cosine_embedding_loss": entry(
         lambda x, y: F.cosine_embedding_loss(x, y, nbgrad.tensor([1.0, -1.0]), reduction="none"), X, X, one_rank=True
     ),
