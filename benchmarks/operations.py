@@ -331,6 +331,19 @@ REASONS = {
         "moves memory and no more: rows of one and the same kernel are 0.5 to 1.9 on an AMD EPYC that others use, too; "
         "0.8 to 1.0 on an Intel Xeon",
     ),
+    **dict.fromkeys(
+        [f"nn.functional.{name}{d}d" for name in ("conv", "conv_transpose", "max_pool", "avg_pool") for d in (1, 2, 3)]
+        + [f"nn.functional.adaptive_{name}_pool{d}d" for name in ("max", "avg") for d in (1, 2, 3)]
+        + ["convolution"],
+        "5 to 10 us from Python, of 3 to 6 of torch's for images of four by four; rows and volumes are cut out of images here, and "
+        "what does not lie in one piece is copied first, for 25 us more, as no plan is kept for it",
+    ),
+    **dict.fromkeys(
+        ("add", "add, a row", "sub", "mul", "bitwise_xor", "outer", "ones_like", "nn.functional.pad", "sum, of rows"),
+        "one pass over memory: 0.5 to 1.5 between runs on an AMD EPYC that others use",
+    ),
+    **dict.fromkeys(("expand_copy", "unbind_copy", "view_copy", "unsqueeze_copy"), "see add"),
+    **dict.fromkeys(("stft", "istft"), "frames that NumPy's pocketfft transforms, against MKL's transforms"),
     "fliplr": "rows are turned round in a buffer: 1.1 to 1.7 on an AMD EPYC with memory in its caches, 0.97 on an Intel Xeon",
     "rot90": "see fliplr",
     "mean": "sums are in float64: of what is in the caches 1.0 to 1.5 on an AMD EPYC of 256-bit vectors; 0.95 on an Intel Xeon",
