@@ -69,8 +69,8 @@ def foreach(form: str) -> Callable:
     [tensor([1.5000, 1.5000]), tensor([0.])]
     """
     in_place, name = form.endswith("_"), form.removesuffix("_")
-    kinds = [kind for kind in FORMS[form if form in FORMS else name] if kind in "*?"]
-    options = [kind for kind in FORMS[form if form in FORMS else name] if kind not in "*?"]
+    taken = FORMS[form if form in FORMS else name]
+    kinds, options = [each for each in taken if each in "*?"], [each for each in taken if each not in "*?"]
 
     def function(self: Sequence[Tensor], *operands: Any, **given: Any) -> Any:
         who = f"_foreach_{form}"
@@ -104,8 +104,6 @@ def called(name: str, in_place: bool, x: Tensor, operands: list, options: dict) 
     """One place."""
     if name in ("maximum", "minimum") and not isinstance(operands[0], Tensor):  # which take no numbers
         name = "clamp_min" if name == "maximum" else "clamp_max"
-    if name == "norm":
-        return CALLS["norm"](x, *operands, **options)
     writes = getattr(x, name + "_", None) if in_place else None
     if writes is not None:
         return writes(*operands, **options)

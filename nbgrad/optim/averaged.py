@@ -92,7 +92,7 @@ class Rprop(Ruled):
         maximize: ascend.
 
     Raises:
-        RangeError: an option out of range..
+        RangeError: an option out of range.
 
     Source: torch's Rprop; the formulas are in ``rules``.
 

@@ -33,7 +33,7 @@ class Adadelta(Ruled):
         maximize: ascend.
 
     Raises:
-        RangeError: an option out of range..
+        RangeError: an option out of range.
 
     Source: torch's Adadelta; the formulas are in ``rules``.
 
@@ -171,7 +171,7 @@ class RMSprop(Ruled):
         maximize: ascend.
 
     Raises:
-        RangeError: an option out of range..
+        RangeError: an option out of range.
 
     Source: torch's RMSprop; the formulas are in ``rules``.
 
