@@ -498,9 +498,10 @@ def test_what_is_raised_inside_leaves_all_as_it_was(error, place):
         assert everything((w, b, x), optimizer) == before and not compiled.variants
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # it may come while a generator is closed
-def test_ctrl_c_at_any_moment():
-    """A call that it stops has changed nothing; the next one is whole."""
+def test_ctrl_c_at_any_moment(monkeypatch):
+    """A call that it stops has changed nothing; the next one is whole. Where a generator is closed, Python drops it, and says so."""
+    dropped = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: dropped.append(told.exc_type))
     w, b = nbgrad.ones(2, requires_grad=True), nbgrad.zeros(2)
 
     def fn(x):
@@ -537,7 +538,7 @@ def test_ctrl_c_at_any_moment():
             sys.settrace(None)
         compiled(x)
         w.grad = None
-    assert stopped == 12, stopped
+    assert stopped + dropped.count(KeyboardInterrupt) == 12 and stopped > 6
 
 
 @pytest.mark.usefixtures("unchecked")
