@@ -12,7 +12,7 @@ from benchmarks.graph_programs import LOOPS, PROGRAMS, SGD
 from benchmarks.harness import SelfMeasured
 from benchmarks.peers import child
 from nbgrad.jit.loops.checkpoints import policy_of
-from nbgrad.jit.loops.stretches import Ahead, depth_of, stretches
+from nbgrad.jit.loops.segments import Ahead, depth_of, segments
 
 FIRST_CALL = """
 import json, sys
@@ -146,7 +146,7 @@ def test_memory_of_scans(summarise, checkpoint, most):
     held = sum(saved.numel() * saved.element_size() for saved in y.grad_fn.saved_tensors) - carry
     policy, again = policy_of(checkpoint, TRIPS, ()), 0
     if policy is not None:
-        found = list(stretches(policy, TRIPS, tuple(policy.stops(0, TRIPS, None))))
+        found = list(segments(policy, TRIPS, tuple(policy.stops(0, TRIPS, None))))
         held += carry * depth_of(found)
         again = sum(each.trips for each in found if isinstance(each, Ahead))
     name = checkpoint if isinstance(checkpoint, str) else f"{checkpoint[1]} slots"

@@ -19,7 +19,7 @@ from ..base.errors import ArgumentError, GradError, RangeError, ShapeError
 from ..base.grad_mode import ModeContext, dual_levels, mode
 from ..batch.tensors import has_batched, on_values
 from ..dispatch.out import write_out
-from ..forward import quick as _dual_calls  # noqa: F401  (registers its quick call)
+from ..forward import fast_path as _dual_calls  # noqa: F401  (registers its quick call)
 from ..forward.rules import Tangents, all_tangents, needed_values, tangents_of_call
 from ..forward.tangents import (
     are_tangents_seen,

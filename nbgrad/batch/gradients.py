@@ -10,7 +10,7 @@ from ..graph.edges import GradientEdge
 from ..modes.batched import Batched
 from ..tensors.batch_levels import Level, hidden_levels, noted
 from ..tensors.tensor import Tensor
-from . import convolutions as _convolutions, quick as _calls, rules as _rules  # noqa: F401  (they register themselves)
+from . import convolutions as _convolutions, fast_path as _calls, rules as _rules  # noqa: F401  (they register themselves)
 from .tensors import levels_of, lifted, lowered
 
 __all__ = ["with_batched_cotangents", "with_batched_tensors"]

@@ -18,7 +18,7 @@ from ..base.errors import ArgumentError
 from ..base.functions import attach
 from ..base.grad_mode import mode, special, traces
 from ..graph.saved import EnteredHooks
-from ..modes.interpreters import QuickCalls, intercept, is_marked, known_call, quick_calls
+from ..modes.interpreters import FastPath, fast_paths, intercept, is_marked, known_call
 from ..native.plans import ElementwisePlan
 from ..ops.core import Elementwise
 from ..ops.spellings import public_name
@@ -95,7 +95,7 @@ def call_under_hooks(op: Elementwise, operands: tuple, attributes: dict | None) 
     return out
 
 
-quick_calls[EnteredHooks] = QuickCalls(call=call_under_hooks)
+fast_paths[EnteredHooks] = FastPath(call=call_under_hooks)
 
 
 class ElementwiseCall:

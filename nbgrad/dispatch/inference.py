@@ -1,4 +1,4 @@
-"""Quick calls inside of inference mode: by the operations' ordinary plans, for marked tensors.
+"""Fast path inside of inference mode: by the operations' ordinary plans, for marked tensors.
 
 NOTE [Inference plans]: tensors that are made inside of the mode have layouts with a mark (modes/inference.py), so the ordinary
 tables have no plans for them. A plan inside of the mode is the ordinary plan for the layouts without their marks: the same launch,
@@ -17,7 +17,7 @@ from ..base.dtypes import of_default_dtype
 from ..base.grad_mode import Inferring, mode, special
 from ..graph.saved import count_write, tensors_in
 from ..modes.inference import INTERPRETER
-from ..modes.interpreters import Call, QuickCalls, quick_calls, run_plainly
+from ..modes.interpreters import Call, FastPath, fast_paths, run_plainly
 from ..native.plans import Plan
 from ..ops.core import Elementwise, Op
 from ..tensors.layout import Layout, marked_layout
@@ -234,4 +234,4 @@ def run_in_inference(call: Call) -> Any:
     return None
 
 
-quick_calls[Inferring] = QuickCalls(known_in_inference, call_in_inference, write_in_inference)
+fast_paths[Inferring] = FastPath(known_in_inference, call_in_inference, write_in_inference)

@@ -17,7 +17,7 @@ from ..base.functions import attach
 from ..base.grad_mode import mode, special, traces
 from ..graph.edges import edge_of, requires_grad
 from ..graph.saved import active_hooks
-from ..modes.interpreters import Call, interpret, is_marked, quick_write
+from ..modes.interpreters import Call, fast_write, interpret, is_marked
 from ..native.plans import ElementwisePlan
 from ..ops.core import Elementwise
 from ..ops.spellings import public_signature
@@ -78,7 +78,7 @@ class InplaceCall:
         if not isinstance(x, Tensor):
             raise ArgumentError(f"{self.name}: expected a Tensor, got {type(x).__name__}.")
         if special:
-            out = quick_write(op, (x, *others), self.plain)
+            out = fast_write(op, (x, *others), self.plain)
             if out is not None:
                 return out
         if traces:

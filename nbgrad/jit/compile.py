@@ -19,20 +19,20 @@ from ..tensors.tensor import Tensor, native
 from .arguments.keys import key_of, key_of_tree, sharing
 from .arguments.leaves import NUMBERS, is_word
 from .arguments.structures import Foreign, flatten
-from .compiled.as_it_is import AsItIs
+from .compiled.autocast_regions import call_in_region, in_region_alone
 from .compiled.capturing import Fixed
+from .compiled.fallback import Fallback
 from .compiled.handles import Handle, find_global, handle_of
 from .compiled.hints import Hints
-from .compiled.regions import call_in_region, in_region_alone
 from .compiled.runs import MISSED, Run
 from .compiled.special_modes import in_modes
 from .compiled.variants import Variant
 from .execution.costs import measured
 from .guards.members import METHOD, is_module
 from .nodes.rehearsals import rehearsing
+from .state.capture_lock import CaptureLock
 from .state.effects import Filling, Kept, Postponed, Raised
-from .state.rebound import State
-from .state.waiting import Room
+from .state.rebound_names import State
 
 if TYPE_CHECKING:
     from .compiled.explain import Explanation
@@ -45,7 +45,7 @@ MOST_POSTPONED = 2  # calls that run as they are, for what they make is there wh
 NONE: frozenset[int] = frozenset()
 
 
-class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
+class Compiled(native.door, Fallback):  # type: ignore[name-defined]
     """A function that is captured and compiled when it is called.
 
     Attributes:
@@ -58,7 +58,7 @@ class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
     def __init__(self, fn: Callable, fullgraph: bool, exact: bool, limit: int):
         functools.update_wrapper(self, fn, updated=())
         self.fn, self.fullgraph, self.exact, self.limit = fn, fullgraph, exact, limit
-        self._room_, self._name_ = Room(), f"{METHOD}{getattr(fn, '__qualname__', fn)} at {id(self):x}>"
+        self._room_, self._name_ = CaptureLock(), f"{METHOD}{getattr(fn, '__qualname__', fn)} at {id(self):x}>"
         self.clear()
 
     def clear(self) -> None:

@@ -20,8 +20,8 @@ from typing import Any, Sequence
 
 from ..base.errors import ArgumentError, GraphError
 from ..tensors.tensor import Tensor
-from .differentiation.obstacles import is_differentiable, update_requires_grad
-from .differentiation.version import Version, fits, kind_of
+from .differentiation.differentiability import is_differentiable, update_requires_grad
+from .differentiation.gradient_versions import GradientVersion, fits, kind_of
 from .ir.checker import require_sound
 from .ir.graph import Graph, require_graph
 from .ir.ir import Block, Value
@@ -99,11 +99,11 @@ class Gradient:
         self.graph, _ = graph.copy()
         eliminate_dead(self.graph)
         self.memory = memory
-        self.versions: dict[Any, Version] = {}
+        self.versions: dict[Any, GradientVersion] = {}
         if examples or all(value.layout is not None for value in graph.inputs):
             self.at(*examples_of(self.graph, examples))
 
-    def at(self, *arguments: Any) -> Version:
+    def at(self, *arguments: Any) -> GradientVersion:
         """The gradient for arguments of these kinds: an object with the attributes of this one."""
         key = tuple(map(kind_of, arguments))
         found = self.versions.get(key)
@@ -111,12 +111,12 @@ class Gradient:
             if len(arguments) != len(self.graph.inputs):
                 raise GraphError(f"{self.graph.name}: expected {len(self.graph.inputs)} arguments, got {len(arguments)}.")
             first = next(iter(self.versions.values()), None)
-            found = self.versions[key] = Version(self.graph, arguments, self.memory, first)
+            found = self.versions[key] = GradientVersion(self.graph, arguments, self.memory, first)
             if first is None:
                 self.publish(found)
         return found
 
-    def publish(self, first: Version) -> None:
+    def publish(self, first: GradientVersion) -> None:
         """The attributes are those of the first version."""
         self.f = adopt(Primal(name=first.f.name), first.f, self)
         self.df = adopt(Reverse(name=first.df.name), first.df, self)
@@ -161,7 +161,7 @@ class Gradient:
             )
         return found[-1].run_reverse(inputs)
 
-    def belong(self, version: Version, inputs: Sequence[Any], strides: bool) -> bool:
+    def belong(self, version: GradientVersion, inputs: Sequence[Any], strides: bool) -> bool:
         """Whether ``df`` of a version could have been meant."""
         return all(kind is None or x is None or fits(kind, x, strides) for kind, x in zip(version.given, inputs))
 

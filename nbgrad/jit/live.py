@@ -5,9 +5,9 @@ alike computes alike. The first pass of its kind is captured: nodes are given tr
 engine runs as ever. The program's inputs are saved values and the root's cotangent, its results what arrives at leaves; these are
 settled by the engine's own function, with their hooks, for ``inputs=``, and in its order.
 
-Hooks, custom Functions and other nodes are part of the program where they can only compute (computing.py). What may do more, or
-was written to or is kept behind hooks, takes its turn in Python in the middle of the program, in the engine's order (turns.py);
-where that happens too often to be worth it, the pass is the engine's.
+Hooks, custom Functions and other nodes are part of the program where they can only compute (pure_functions.py). What may do more,
+or was written to or is kept behind hooks, is a callback into Python in the middle of the program, in the engine's order
+(callbacks.py); where that happens too often to be worth it, the pass is the engine's.
 
 Left to the engine: passes that are recorded or return gradients of results of operations; graphs that were freed; special modes.
 Nothing that such a pass does is different.
@@ -36,8 +36,8 @@ from .capture.tracing import tracing
 from .execution.program import Program
 from .ir.devices import copied
 from .ir.ir import Value
-from .live_graphs.likeness import collected, speller
-from .live_graphs.turns import Pass, Turns, running, stand_in
+from .live_graphs.callbacks import Callbacks, Pass, running, stand_in
+from .live_graphs.fingerprints import collected, speller
 from .nodes.values import refuse_in_body
 
 __all__ = ["compiled_autograd"]
@@ -55,18 +55,18 @@ class LiveProgram:
         program: None where such a pass is left to the engine.
         leaves: numbers of leaves, in the order in which they are settled, each with the number of the result that is its gradient,
             or None.
-        turns: whether Python takes some.
-        learned: layouts of what turns gave where that was not as expected; None before that has happened.
-        reads: numbers of the values that nodes read behind the last turn.
+        callbacks: whether Python takes some.
+        learned: layouts of what callbacks gave where that was not as expected; None before that has happened.
+        reads: numbers of the values that nodes read behind the last callback.
     """
 
-    def __init__(self, words: list, program: Program | None = None, leaves: tuple = (), turns: bool = False):
-        self.words, self.program, self.leaves, self.turns = words, program, leaves, turns
+    def __init__(self, words: list, program: Program | None = None, leaves: tuple = (), callbacks: bool = False):
+        self.words, self.program, self.leaves, self.callbacks = words, program, leaves, callbacks
         self.learned: dict | None = None
         self.reads: tuple[int, ...] = ()
 
     def forget(self, run: Pass) -> None:
-        """A turn gave other layouts than expected: the next pass is captured for these, once."""
+        """A callback gave other layouts than expected: the next pass is captured for these, once."""
         self.program, self.learned = None, {} if self.learned is not None else run.layouts()
 
 
@@ -138,22 +138,22 @@ def compiled_walk(task: GraphTask, seeds: list, create_graph: bool, current: dic
         or task.depth > NATIVE_DEPTH
     ):
         return walk(task, seeds, create_graph, current)
-    nodes, leaves, words, values, turns, numbers = [edge], list[Tensor](), [g.layout], [g], list[Node](), {edge: 0}
+    nodes, leaves, words, values, callbacks, numbers = [edge], list[Tensor](), [g.layout], [g], list[Node](), {edge: 0}
     spell, free = speller()
-    if not spell(numbers, nodes, leaves, words, values, turns):
+    if not spell(numbers, nodes, leaves, words, values, callbacks):
         return walk(task, seeds, create_graph, current)
     live = programs.find(words)
     if live is None:
-        live = captured_pass(nodes, leaves, words, values, turns)
+        live = captured_pass(nodes, leaves, words, values, callbacks)
         programs.keep(live)
     elif live.learned and live.program is None:
-        live.__dict__.update(captured_pass(nodes, leaves, words, values, turns, live.learned).__dict__)
-    if live.program is None or (live.turns and task.leading is not None):
+        live.__dict__.update(captured_pass(nodes, leaves, words, values, callbacks, live.learned).__dict__)
+    if live.program is None or (live.callbacks and task.leading is not None):
         return walk(task, seeds, create_graph, current)
     edge = g = None
     del seeds[:]
     seen, task.seen = task.seen, numbers
-    current_pass = Pass(nodes, leaves, task, values if live.turns else ())
+    current_pass = Pass(nodes, leaves, task, values if live.callbacks else ())
     running.passes.append(current_pass)
     try:
         outs = live.program.assembled.run(*values)
@@ -188,22 +188,22 @@ def taken(results: list, place: int) -> Tensor:
 
 
 def captured_pass(
-    nodes: list[Node], leaves: list[Tensor], words: list, values: list[Tensor], turns: list[Node], learned: dict | None = None
+    nodes: list[Node], leaves: list[Tensor], words: list, values: list[Tensor], callbacks: list[Node], learned: dict | None = None
 ) -> LiveProgram:
     """The program of a pass that starts with ``values[0]`` at ``nodes[0]``; none where a graph cannot hold it, or it fails.
 
     Args:
-        turns: the nodes that Python runs.
-        learned: layouts of what turns gave in another pass.
+        callbacks: the nodes that Python runs.
+        learned: layouts of what callbacks gave in another pass.
     """
     live = LiveProgram(words)
-    live.learned, left = learned, {id(node) for node in turns}
-    for whole, pure in ways(nodes, turns):
+    live.learned, left = learned, {id(node) for node in callbacks}
+    for whole, pure in ways(nodes, callbacks):
         if WORTH * len(whole) > len(nodes):
             break
         try:
             with tracing() as active:
-                taking = Turns(active, nodes, leaves, learned or {}, pure)
+                taking = Callbacks(active, nodes, leaves, learned or {}, pure)
                 traced_pass(active, taking, values, whole, left)
                 if WORTH * taking.count > len(nodes):
                     break
@@ -212,35 +212,35 @@ def captured_pass(
                 graph.outputs = [x for x in outs if x is not None]
             refuse_in_body(graph)
             live.program = Program(graph, graph.outputs)
-        except Exception:  # whatever it is, a turn in Python or the engine says it in its own words
+        except Exception:  # whatever it is, a callback in Python or the engine says it in its own words
             continue
         places = iter(range(len(outs)))
         live.leaves = tuple(
             [(taking.numbers[id(leaf)], None if out is None else next(places)) for (leaf, _), out in zip(taking.waiting, outs)]
         )
-        live.turns, live.reads = taking.count > 0, taking.segment()
+        live.callbacks, live.reads = taking.count > 0, taking.segment()
         break
     return live
 
 
-def ways(nodes: list[Node], turns: list[Node]) -> Iterator[tuple[set[int], bool]]:
+def ways(nodes: list[Node], callbacks: list[Node]) -> Iterator[tuple[set[int], bool]]:
     """What to try: the nodes that Python runs, and whether hooks that only compute are captured."""
-    whole = {id(node) for node in turns}
+    whole = {id(node) for node in callbacks}
     yield whole, True
     functions = {id(node) for node in nodes if isinstance(node._rule_, FunctionRule)}
     if functions - whole or any(node._meta_ is not None for node in nodes):
         yield whole | functions, False
 
 
-def traced_pass(active: Trace, turns: Turns, values: list[Tensor], whole: set[int], left: set[int]) -> None:
-    """The engine's pass with traced tensors for all that nodes keep: ``turns`` gets what arrives at leaves.
+def traced_pass(active: Trace, callbacks: Callbacks, values: list[Tensor], whole: set[int], left: set[int]) -> None:
+    """The engine's pass with traced tensors for all that nodes keep: ``callbacks`` gets what arrives at leaves.
 
     Args:
         whole: identities of the nodes that Python runs; ``left``: of those that are not told of.
     """
     inputs = iter([own_input(active, x) for x in values])
     g, kept = next(inputs), list[tuple[Node, str, Any]]()
-    nodes = turns.nodes
+    nodes = callbacks.nodes
     task = GraphTask(True, [nodes[0]])
     enabled, mode.enabled = mode.enabled, False
     try:
@@ -252,13 +252,13 @@ def traced_pass(active: Trace, turns: Turns, values: list[Tensor], whole: set[in
                 kept += [(node, *each) for each in found]
             elif id(node) not in left:
                 lend(node, [next(inputs) for _ in collected(node)], kept)
-            turns.reads[id(node)] = range(first, len(values) - length_hint(inputs))
-            stand_in(number, node, id(node) in whole, turns.take, kept, turns.pure)
-        watchers.append(turns)
+            callbacks.reads[id(node)] = range(first, len(values) - length_hint(inputs))
+            stand_in(number, node, id(node) in whole, callbacks.take, kept, callbacks.pure)
+        watchers.append(callbacks)
         walk(task, [(nodes[0], g)], True, {})
     finally:
-        if turns in watchers:
-            watchers.remove(turns)
+        if callbacks in watchers:
+            watchers.remove(callbacks)
         mode.enabled = enabled
         for node, slot, value in reversed(kept):
             setattr(node, slot, value)

@@ -34,8 +34,8 @@ from .ir.graph import Graph
 from .ir.ir import Block, Value
 from .ir.literals import bytes_of, is_inline, type_text
 from .passes.retrace import example
-from .state.rebound import StateOf
-from .state.sources import GradientOf
+from .state.implicit_inputs import GradientOf
+from .state.rebound_names import StateOf
 from .text.parser import parse
 from .text.text import text_of
 

@@ -14,10 +14,10 @@ it is not asked twice. The order is that of the list ``RANKS``, from the user's 
 NOTE [Observers]: members of ``special`` that only look. ``seen(op, operands, result)`` is called after every call that got past all
 interpreters, ``recorded(node)`` for every node that was made. Members that say which ``rank`` they stand for do not look.
 
-NOTE [Quick calls]: asking takes its time. Where all members of ``special`` say that they stand for one ``rank``, and no operand
-is marked, but by them, no other interpreter is concerned. And a kind of mode or of tensor may have ``QuickCalls``, which find
+NOTE [Fast path]: asking takes its time. Where all members of ``special`` say that they stand for one ``rank``, and no operand
+is marked, but by them, no other interpreter is concerned. And a kind of mode or of tensor may have a ``FastPath``, which finds
 at once what its interpreter would do. They have no way of their own to plan a call: their plans are made from the operation's
-ordinary ones, or of its declaration (dispatch/inference.py, forward/quick.py, batch/quick.py).
+ordinary ones, or of its declaration (dispatch/inference.py, forward/fast_path.py, batch/fast_path.py).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
     "Call",
     "Interpreter",
     "Presence",
-    "QuickCalls",
+    "FastPath",
     "register",
     "interpret",
     "is_marked",
@@ -44,8 +44,8 @@ __all__ = [
     "has_tangent",
     "known_call",
     "intercept",
-    "quick_calls",
-    "quick_write",
+    "fast_paths",
+    "fast_write",
     "run_plainly",
     "RANKS",
 ]
@@ -130,7 +130,7 @@ class Interpreter(Protocol):
         """The result of the call."""
 
 
-class QuickCalls:
+class FastPath:
     """What a kind of mode, or of tensor, knows of calls: functions that return None where interpreters must be asked.
 
     Attributes:
@@ -154,13 +154,13 @@ class QuickCalls:
 
 
 # By the type of a member of ``special``, or of a tensor.
-quick_calls: dict[type, QuickCalls] = {}
+fast_paths: dict[type, FastPath] = {}
 
 
 def known_call(op: Op, operands: tuple) -> Any:
-    """What the innermost mode knows of a call before it is looked at: see NOTE [Quick calls]; None where it must be."""
+    """What the innermost mode knows of a call before it is looked at: see NOTE [Fast path]; None where it must be."""
     try:
-        quick = quick_calls.get(type(special[-1]))
+        quick = fast_paths.get(type(special[-1]))
     except IndexError:  # another thread may empty the list at any time
         return None
     return None if quick is None else quick.known(op, operands)
@@ -176,14 +176,14 @@ def intercept(op: Op, operands: tuple, attributes: dict | None, plain: Callable 
     """
     if special:
         try:
-            quick = quick_calls.get(type(special[-1]))
+            quick = fast_paths.get(type(special[-1]))
         except IndexError:
             quick = None
         if quick is not None:
             out = quick.call(op, operands, attributes)
             if out is not None:
                 return out
-    quick = quick_calls.get(type(operands[0])) or quick_calls.get(type(operands[-1]))
+    quick = fast_paths.get(type(operands[0])) or fast_paths.get(type(operands[-1]))
     if quick is not None:
         out = quick.call(op, operands, attributes)
         if out is not None:
@@ -191,10 +191,10 @@ def intercept(op: Op, operands: tuple, attributes: dict | None, plain: Callable 
     return interpret(Call(op, operands, attributes or {}, plain or CALLS[op.name].plain))
 
 
-def quick_write(op: Op, operands: tuple, plain: Callable) -> Any:
+def fast_write(op: Op, operands: tuple, plain: Callable) -> Any:
     """The same of an elementwise call in place."""
     try:
-        quick = quick_calls.get(type(special[-1]))
+        quick = fast_paths.get(type(special[-1]))
     except IndexError:
         return None
     return None if quick is None else quick.write(op, operands, plain)
@@ -202,7 +202,7 @@ def quick_write(op: Op, operands: tuple, plain: Callable) -> Any:
 
 def has_tangent(x: Tensor) -> bool:
     """Whether this thread sees a tangent of ``x``."""
-    return any(quick.has_tangent(x) for kind in {*map(type, special[:])} if (quick := quick_calls.get(kind)) is not None)
+    return any(quick.has_tangent(x) for kind in {*map(type, special[:])} if (quick := fast_paths.get(kind)) is not None)
 
 
 _interpreters: list[Interpreter | None] = [None] * len(RANKS)
@@ -265,7 +265,7 @@ def bear(operands: tuple | list, mark: Any) -> bool:
 
 
 def sole_interpreter() -> Interpreter | None:
-    """The one for which all members of ``special`` stand, if there is one: see NOTE [Quick calls]."""
+    """The one for which all members of ``special`` stand, if there is one: see NOTE [Fast path]."""
     rank = None
     for active in special:  # another thread may empty the list at any time
         own = getattr(active, "rank", None)

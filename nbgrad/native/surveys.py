@@ -24,8 +24,8 @@ __all__ = ["Speller"]
 
 @bound
 class Speller:
-    """``spell(seen, nodes, leaves, words, values, turns) -> bool``: the spelling of the graph below ``nodes``, which grows by what
-    it leads to. ``turns`` gets the nodes that Python runs in every pass.
+    """``spell(seen, nodes, leaves, words, values, callbacks) -> bool``: the spelling of the graph below ``nodes``, which grows by
+    what it leads to. ``callbacks`` gets the nodes that Python runs in every pass.
 
     False: there is something that no program can stand for; ``words`` and ``values`` are of no use then.
 
@@ -35,29 +35,29 @@ class Speller:
         freed: the ``backward`` of nodes that were freed.
         hooks: ``hooks(meta) -> key`` of a node's hooks.
         other: ``other(node, words, values) -> bool`` for nodes of other classes, which say themselves what they are.
-        turn: ``turn(node, words, values, words before, values before, turns) -> bool`` for a node that could not be told of: takes
-            back what was said of it.
+        callback: ``callback(node, words, values, words before, values before, callbacks) -> bool`` for a node that could not be
+            told of: takes back what was said of it.
         attributes: ``attributes(value, words, values) -> bool`` for a node's other arguments.
         spelled: ``spelled(value) -> key`` for what is neither tensor nor None; None where there is no key.
         nowhere: what stands for an edge that leads nowhere.
     """
 
-    __slots__ = ("accumulator", "parts", "freed", "hooks", "other", "turn", "attributes", "spelled", "nowhere")
+    __slots__ = ("accumulator", "parts", "freed", "hooks", "other", "callback", "attributes", "spelled", "nowhere")
     accumulator: type
     parts: Callable
     freed: Callable
     hooks: Callable
     other: Callable
-    turn: Callable
+    callback: Callable
     attributes: Callable
     spelled: Callable
     nowhere: Any
 
-    def __init__(self, accumulator, parts, freed, hooks, other, turn, attributes, spelled, nowhere):
-        self.accumulator, self.parts, self.freed, self.hooks, self.other, self.turn = accumulator, parts, freed, hooks, other, turn
-        self.attributes, self.spelled, self.nowhere = attributes, spelled, nowhere
+    def __init__(self, accumulator, parts, freed, hooks, other, callback, attributes, spelled, nowhere):
+        self.accumulator, self.parts, self.freed, self.hooks, self.other = accumulator, parts, freed, hooks, other
+        self.callback, self.attributes, self.spelled, self.nowhere = callback, attributes, spelled, nowhere
 
-    def __call__(self, seen: dict, nodes: list, leaves: list, words: list, values: list, turns: list) -> bool:
+    def __call__(self, seen: dict, nodes: list, leaves: list, words: list, values: list, callbacks: list) -> bool:
         for found in nodes:  # grows meanwhile
             node = cast(Node, found)
             if node._backward_ is self.freed:
@@ -70,7 +70,7 @@ class Speller:
                 whole = self.other(node, words, values) is True
             else:
                 whole = self.spell_node(node, words, values)
-            if not whole and self.turn(node, words, values, said, kept, turns) is not True:
+            if not whole and self.callback(node, words, values, said, kept, callbacks) is not True:
                 return False
         return True
 

@@ -18,7 +18,7 @@ import nbgrad
 from nbgrad import forward_ad, grad_mode
 from nbgrad.accumulate import LOCKS
 from nbgrad.base import locks
-from nbgrad.forward import quick as dual_calls, tangents
+from nbgrad.forward import fast_path as dual_calls, tangents
 
 F64 = nbgrad.float64
 

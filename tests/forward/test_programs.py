@@ -7,7 +7,7 @@ import pytest
 
 import nbgrad
 from nbgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
-from nbgrad.forward import quick
+from nbgrad.forward import fast_path
 from nbgrad.ops.core import OPS
 from tests.parts import in_part
 from tests.samples import SAMPLES
@@ -19,7 +19,7 @@ CALLS = 4  # the first is looked at, the second traced, the third and the fourth
 def without_programs():
     """Forget the programs of all operations."""
     for op in OPS.values():
-        for table in quick.programs_of(op):
+        for table in fast_path.programs_of(op):
             table.clear()
 
 
@@ -89,7 +89,7 @@ def test_programs_compute_what_the_long_way_does(k, dtype, monkeypatch, request)
             without_programs()
             try:
                 with monkeypatch.context() as patch:
-                    patch.setattr(quick, "program_of", lambda *_, **__: None)
+                    patch.setattr(fast_path, "program_of", lambda *_, **__: None)
                     want = dual_calls(row, call, arrays, dtype)
             except (nbgrad.NbgradError, KeyError):  # not for this dtype; a kernel of distances that nobody asks for
                 continue

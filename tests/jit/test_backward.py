@@ -8,7 +8,7 @@ import pytest
 import nbgrad
 from nbgrad.base import config
 from nbgrad.jit import compile
-from nbgrad.jit.compiled import recorded
+from nbgrad.jit.compiled import program_node
 from tests.functions import SquareByNumPy
 from tests.helpers import leaf
 
@@ -23,7 +23,7 @@ def programs_alone(monkeypatch):
         raise AssertionError("a backward pass runs call by call")
 
     if not config.CHECK:  # which compares with calls
-        monkeypatch.setattr(recorded, "by_calls", by_calls)
+        monkeypatch.setattr(program_node, "by_calls", by_calls)
 
 
 def gradients(fn, args, cotangents, wanted=None):
@@ -190,8 +190,8 @@ def test_cotangents_with_a_history(programs_alone):
 
 def test_what_no_program_differentiates_goes_by_calls(monkeypatch):
     """A Function by NumPy has no second derivative: the error is eager's."""
-    seen, by_calls = [], recorded.by_calls
-    monkeypatch.setattr(recorded, "by_calls", lambda *arguments: seen.append(1) or by_calls(*arguments))
+    seen, by_calls = [], program_node.by_calls
+    monkeypatch.setattr(program_node, "by_calls", lambda *arguments: seen.append(1) or by_calls(*arguments))
     compiled = compile(lambda x: SquareByNumPy.apply(x * 2).sum(), fullgraph=True)
     for _ in range(2):
         x = leaf(X)
@@ -485,7 +485,7 @@ def shared(fn):
 def test_operands_that_were_computed_from_others(road, monkeypatch):
     """A pass ends at the operands, call by call too: what they were made of gets its share once."""
     if road == "calls":
-        monkeypatch.setattr(recorded, "in_modes", lambda: True)
+        monkeypatch.setattr(program_node, "in_modes", lambda: True)
     compiled = compile(lambda a, b, c: (a * b).exp() * C * c, fullgraph=True)
     for _ in range(2):
         np.testing.assert_allclose(shared(compiled), shared(compiled.fn), 1e-13)

@@ -499,7 +499,7 @@ def test_what_is_raised_inside_leaves_all_as_it_was(error, place):
 
 
 def test_ctrl_c_at_any_moment(monkeypatch):
-    """A call that it stops has changed nothing; the next one is whole. Where a generator is closed, Python drops it, and says so."""
+    """A call that it stops has changed nothing; the next one is whole. Python drops it where a generator is closed."""
     dropped = []
     monkeypatch.setattr(sys, "unraisablehook", lambda told: dropped.append(told.exc_type))
     w, b = nbgrad.ones(2, requires_grad=True), nbgrad.zeros(2)

@@ -861,7 +861,7 @@ def test_native_trips_are_those_of_python(n, checkpoint, monkeypatch):
     found = []
     for native in (True, False):
         if not native:
-            monkeypatch.setattr("nbgrad.jit.loops.trips.repeated", lambda body: None)
+            monkeypatch.setattr("nbgrad.jit.loops.iterations.repeated", lambda body: None)
         carry, ys = scan(fn, init, xs, checkpoint=checkpoint)
         (g,) = nbgrad.grad((carry[0] * carry[1]).sum() + (ys[2] * ys[2]).sum(), xs, create_graph=True, materialize_grads=True)
         found.append([*carry, *ys, g])

@@ -12,8 +12,8 @@ from nbgrad import Tensor
 from nbgrad.jit import trace
 from nbgrad.jit.differentiate import differentiate
 from nbgrad.jit.differentiation.cut import minimum_cut
+from nbgrad.jit.differentiation.differentiability import is_differentiable, update_requires_grad
 from nbgrad.jit.differentiation.linear import inline, jvp, linearize, transpose
-from nbgrad.jit.differentiation.obstacles import is_differentiable, update_requires_grad
 from nbgrad.jit.differentiation.subgraphs import differentiable_subgraphs
 from nbgrad.jit.ir.graph import Graph
 from nbgrad.jit.ir.ir import Control, Node, Value

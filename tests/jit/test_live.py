@@ -498,7 +498,7 @@ def test_functions_that_compute_are_captured(name):
     got, want = both(through(CAPTURED[name]))
     assert got == want and kept() == (1, 0)
     (live,) = (live for alike in programs.found.values() for live in alike)
-    assert not live.turns
+    assert not live.callbacks
 
 
 @pytest.mark.parametrize("name", TURNS)
@@ -549,7 +549,7 @@ def test_hooks_around_functions(monkeypatch):
 
 
 def test_leaves_are_settled_before_later_turns():
-    """A turn sees the gradients that the engine would have shown it."""
+    """A callback sees the gradients that the engine would have shown it."""
     seen = []
 
     def program(k):

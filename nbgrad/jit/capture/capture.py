@@ -37,32 +37,32 @@ from ...modes.traced import TRACED, mark, unmark
 from ...ops.core import Op
 from ...tensors.storage import CPU, Storage
 from ...tensors.tensor import ASK, Tensor
-from ..guards.states import is_followed
+from ..guards.opaque_state import is_followed
 from ..ir.devices import on_gpu
 from ..ir.graph import Graph
 from ..ir.histories import history_of
 from ..ir.ir import Block, Control, Node, Value
 from ..ir.lines import user_line
+from ..nodes.custom_functions import run_backward
 from ..nodes.draws import Draws
-from ..nodes.functions import run_backward
 from ..nodes.hosts import call_python
 from ..nodes.values import MOST, ask, elements_of
 from ..state.effects import Effects, Postponed
-from ..state.sources import Numbers, NumbersOf, number_tensor
-from .calls import holds_tensors, run_call, write_update
-from .noticing import Noticing
+from ..state.implicit_inputs import Numbers, NumbersOf, number_tensor
+from .call_nodes import holds_tensors, run_call, write_update
+from .observations import Observations
 from .pending import Pending
 from .variables import Variables
 
 if TYPE_CHECKING:
-    from ..state.before import Before
+    from ..state.snapshots import Snapshot
 
 __all__ = ["Trace", "current_trace"]
 
 LARGE = 2.0**62
 
 
-class Trace(Noticing):
+class Trace(Observations):
     """A capture that runs: a member of ``special``, whose calls come to the interpreter of rank "capture".
 
     Attributes:
@@ -71,7 +71,7 @@ class Trace(Noticing):
         asked: values that Python has read.
         named_arrays: NumPy arrays that the program names and may write to.
         hosted: Functions that are steps in Python; ``arrays``: those that a ctx holds, as tensors; ``turns``: contexts whose
-            ``backward`` runs. See functions.py.
+            ``backward`` runs. See custom_functions.py.
         depth: whether the thread is beneath a call that is being written down.
         pending: launches that were put off; ``lazy``: whether more may be, now; ``late``: in this capture.
         derivable: whether derivatives may be taken of the graph later, of any order and in any mode; ``of_body``: of a loop or a
@@ -95,7 +95,7 @@ class Trace(Noticing):
         self.turns: dict[int, Any] = {}
         self.variables, self.draws = Variables(self.graph, known), Draws(self)
         self.effects = Effects(self) if effects else None
-        self.before: Before | None = None
+        self.before: Snapshot | None = None
         self.fixed: set[int] = set()
         self.follows, self.items = False, False
         self.ahead: dict[int, int] = {}
@@ -216,7 +216,7 @@ class Trace(Noticing):
             self.refuse(f"{op}: gives the memory of a tensor to Python", "call it outside")
 
     def run_backward(self, function: Any, ctx: Any, grads: tuple) -> Any:
-        """The ``backward`` of a Function: see functions.py."""
+        """The ``backward`` of a Function: see custom_functions.py."""
         return run_backward(self, function, ctx, grads)
 
     def call_python(self, function: Callable, tensors: tuple, attributes: dict) -> Tensor:
@@ -227,7 +227,7 @@ class Trace(Noticing):
     # ---- calls -----------------------------------------------------------------------------------------------------
 
     def update(self, *update: Any) -> None:
-        """Write an update down: see ``write_update`` of calls.py."""
+        """Write an update down: see ``write_update`` of call_nodes.py."""
         write_update(self, *update)
 
     def run_unmarked(self, call: Call, below: Callable[[Call], Any], late: bool = False) -> Any:

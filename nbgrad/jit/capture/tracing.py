@@ -13,9 +13,9 @@ from ...func.captures import captured
 from ...modes.numbers import Number
 from ...tensors.tensor import Tensor
 from ..ir.graph import Graph
-from ..nodes.functions import Hosted
+from ..nodes.custom_functions import Hosted
 from ..state.hooks import refuse_hooks
-from . import quick  # noqa: F401
+from . import fast_path  # noqa: F401
 from .capture import Trace
 
 __all__ = ["beginning_again", "trace", "tracing"]

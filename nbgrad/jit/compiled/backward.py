@@ -17,9 +17,9 @@ from ...ops.core import Elementwise
 from ...tensors.layout import Layout
 from ...tensors.tensor import Tensor
 from ..differentiation.cut import recomputed, saved_values
+from ..differentiation.gradient_versions import interleaved
 from ..differentiation.joint import Joint
 from ..differentiation.linear import part
-from ..differentiation.version import interleaved
 from ..execution.costs import measured
 from ..execution.program import Program
 from ..ir.graph import Graph
@@ -28,7 +28,7 @@ from ..nodes.draws import RESERVE
 from ..passes import owners, simplify
 from ..passes.eliminate_dead import needed_nodes
 from ..passes.retrace import example
-from .recorded import Recorder
+from .program_node import Recorder
 
 __all__ = ["Backward"]
 

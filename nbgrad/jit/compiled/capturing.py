@@ -21,15 +21,15 @@ from ..arguments.leaves import names_of_leaves
 from ..arguments.structures import Foreign, flatten, is_value, kinds_in, shared_with
 from ..capture.capture import Trace
 from ..capture.tracing import tracing
+from ..guards.external_state import watching
 from ..guards.mathematics import followed_functions
-from ..guards.outside import watching
 from ..ir.graph import Graph
-from ..nodes.functions import Hosted
-from ..state.before import Before
+from ..nodes.custom_functions import Hosted
 from ..state.effects import Effects, Postponed
 from ..state.hooks import refuse_hooks_of
-from ..state.rebound import States
+from ..state.rebound_names import States
 from ..state.slots import Exchange
+from ..state.snapshots import Snapshot
 
 __all__ = ["Fixed", "captured"]
 
@@ -61,7 +61,7 @@ def captured(
     numbers: frozenset[int],
     follow: bool,
     states: States | None = None,
-    before: Before | None = None,
+    before: Snapshot | None = None,
     selves: Set[int] = frozenset(),
     seen: Container[int] = (),
 ) -> tuple[Graph, list, list[int], list[str], list[Form | None], Tree, Effects]:

@@ -28,11 +28,11 @@ from ...tensors.arrays import values_of
 from ...tensors.storage import Storage, unwatched
 from ...tensors.tensor import Tensor, meta_of, native
 from ..arguments.structures import flatten as flatten_result
-from ..guards.outside import watching
+from ..guards.external_state import watching
 from ..ir.devices import copied, put_back
 from ..ir.ir import Block
 from ..nodes.rehearsals import rehearsal
-from ..state.before import Before
+from ..state.snapshots import Snapshot
 
 if TYPE_CHECKING:
     from .runs import Run
@@ -168,7 +168,7 @@ class World:
         nodes = [node.attributes.get("generator") for node in variant.graph.all_nodes()]
         found = {id(x): x for x in (*default_generators(), *nodes, *leaves) if isinstance(x, Generator)}
         self.generators = [(each, (each._seed, each._calls)) for each in found.values()]
-        self.before = Before(guards)
+        self.before = Snapshot(guards)
 
     def put_back(self) -> None:
         """Let everything be as it was."""

@@ -10,8 +10,8 @@ from ...base.nested import Tree
 from ...native.actors import COUNTED, LISTED, SINGLE
 from ...tensors.tensor import Tensor
 from ...views import is_grad_leaf
-from ..arguments.flags import flags_of, meets
 from ..arguments.forms import Form
+from ..arguments.gradient_flags import flags_of, meets
 from ..execution.costs import Cost
 from ..execution.program import Program
 from ..execution.sequence import Expected
@@ -20,11 +20,11 @@ from ..guards.identities import Identity, Ones
 from ..ir.graph import Graph
 from ..ir.ir import Value
 from ..nodes.values import GUARD
-from ..state.acts import Acts
-from ..state.before import Before
 from ..state.hooks import has_hooks_behind
-from ..state.rebound import State
-from .recorded import Recorder
+from ..state.rebound_names import State
+from ..state.side_effects import SideEffects
+from ..state.snapshots import Snapshot
+from .program_node import Recorder
 
 if TYPE_CHECKING:
     from .backward import Backward
@@ -91,14 +91,14 @@ class Run:
     cost: Cost
     given: Tree
     paths: list[str]
-    before: Before
+    before: Snapshot
     known: list[Tensor]
     arrays: set[int]
     graph: Graph
     originals: dict[Value, Value]
     guards: Guards
     tree: Tree
-    acts: Acts | None
+    acts: SideEffects | None
     backward: Backward | None
     words: list[Value]
     numbers: frozenset[int]

@@ -14,8 +14,8 @@ from ...graph.edges import requires_grad
 from ...modes.numbers import ITEMS
 from ...tensors.storage import elsewhere
 from ...tensors.tensor import Tensor
-from ..arguments.flags import flags_of, meets, needs_gradient
 from ..arguments.forms import Form
+from ..arguments.gradient_flags import flags_of, meets, needs_gradient
 from ..arguments.leaves import NUMBERS, paths_of_leaves
 from ..arguments.structures import kinds_in
 from ..capture.tracing import beginning_again
@@ -28,11 +28,11 @@ from ..ir.ir import Value, values_in
 from ..ir.lines import line_of
 from ..nodes.draws import words_of
 from ..passes import owners, recorded_owners, simplify
-from ..state.acts import Acts
-from ..state.before import Before
 from ..state.effects import Effects, Postponed, Raised
-from ..state.rebound import State, States, states_of
-from ..state.sources import number_tensor
+from ..state.implicit_inputs import number_tensor
+from ..state.rebound_names import State, States, states_of
+from ..state.side_effects import SideEffects
+from ..state.snapshots import Snapshot
 from .capturing import Fixed, captured
 from .runs import Parts, Run
 
@@ -57,7 +57,7 @@ class Variant(Run):
         if self.guards.outside:
             raise GraphError(f"{self.guards.outside[0]}: may be another one in every call. Hint: {OUTSIDE}.")
         self.require_values(numbers, follow)
-        self.before = Before(self.guards)
+        self.before = Snapshot(self.guards)
         try:
             self.capture(fn, leaves, tree, numbers, follow, kept)
         except BaseException as error:
@@ -185,7 +185,7 @@ class Variant(Run):
         learned = [x for x in tensors[len(given) :] if requires_grad(x)]
         self.learned = learned if self.backward is None else self.backward.captured
         live = [value for value, history in zip(values, histories) if history == "live"]
-        self.acts = Acts(graph, effects, len(results)) if effects.any() else None
+        self.acts = SideEffects(graph, effects, len(results)) if effects.any() else None
         self.words = words_of(self.graph) if live else []
         self.assemble(
             Parts(

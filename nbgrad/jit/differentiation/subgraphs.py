@@ -7,7 +7,7 @@ from typing import Any
 from ..ir.graph import Graph
 from ..ir.ir import Block, Control, Node, Value, values_in
 from ..ir.replay import run_block
-from .obstacles import is_differentiable
+from .differentiability import is_differentiable
 
 __all__ = ["GROUP", "differentiable_subgraphs"]
 

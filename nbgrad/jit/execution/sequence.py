@@ -20,7 +20,7 @@ from ..ir.ir import Value
 from ..ir.replay import run_node
 from ..ir.steps import DeviceLaunch, Guard, Host, Launch, Place, Repeat, Schedule, Step, Words
 from ..nodes.values import Changed
-from ..state.sources import number_tensor
+from ..state.implicit_inputs import number_tensor
 from .memory import Plan, device_of, plan_memory
 
 __all__ = ["Assembled", "Expected", "assemble"]

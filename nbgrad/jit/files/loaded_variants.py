@@ -18,7 +18,7 @@ from ..arguments.forms import Form
 from ..arguments.keys import key_of_tree
 from ..arguments.leaves import NUMBERS
 from ..compiled.backward import Backward
-from ..compiled.recorded import Recorder
+from ..compiled.program_node import Recorder
 from ..compiled.runs import Parts, Run
 from ..execution.costs import measured
 from ..execution.program import Program
@@ -29,9 +29,9 @@ from ..ir.checker import check
 from ..ir.graph import Graph
 from ..ir.ir import Value
 from ..ir.literals import Type
-from ..state.acts import Acts
-from ..state.rebound import State
-from ..state.sources import GradientOf
+from ..state.implicit_inputs import GradientOf
+from ..state.rebound_names import State
+from ..state.side_effects import SideEffects
 from ..text.expressions import type_of_text
 from ..text.parser import given_constants, parse
 from .files import File
@@ -179,7 +179,7 @@ class LoadedBackward(Backward):
         raise GraphError("a pass that was not saved.")
 
 
-def read_acts(graph: Graph, record: dict[str, Any], writes: list[tuple[Value, Value]]) -> Acts:
+def read_acts(graph: Graph, record: dict[str, Any], writes: list[tuple[Value, Value]]) -> SideEffects:
     """What a program does beside computing its results."""
     pairs = [(owner, had) for owner, had in record["needed"]]
     effects: Any = SimpleNamespace(
@@ -192,4 +192,4 @@ def read_acts(graph: Graph, record: dict[str, Any], writes: list[tuple[Value, Va
         flags=[],
         gradients=[(owner, None if place is None else place) for owner, place in record["gradients"]],
     )
-    return Acts(graph, effects, record["count"])
+    return SideEffects(graph, effects, record["count"])

@@ -23,15 +23,15 @@ from ...base.plain import PLAIN
 from ...func.captures import all_names, global_names, has_loops
 from ...tensors.tensor import Tensor
 from ..nodes.values import MOST
-from ..nodes.warned import is_warner
+from ..nodes.warnings import is_warner
+from .external_state import BUILTINS, TODAY, is_calendar, outside
 from .identities import comparisons
 from .imports import imported_by
 from .libraries import CONSTANT, MACHINERY, is_programs, is_programs_class, is_users, module_of
 from .mathematics import original
 from .members import CACHED, METHOD, is_collection, is_made, is_module, texts
 from .names import Names, content_of, dict_of
-from .outside import BUILTINS, TODAY, is_calendar, outside
-from .states import TAKING, bytes_of, elements_of_array, foreign_states, is_followed, is_taken, state_reader
+from .opaque_state import TAKING, bytes_of, elements_of_array, foreign_states, is_followed, is_taken, state_reader
 
 __all__ = ["Guards"]
 
@@ -51,7 +51,7 @@ class Guards(Names):
     Attributes:
         tensors, arrays: those among the objects.
         classes: of the program, with those of their attributes that were noted.
-        outside: names of what no graph holds: outside.py.
+        outside: names of what no graph holds: external_state.py.
         modules: that are variables or attributes, with those of their names that were noted.
         late: modules that functions import when they run, and that are not there yet.
     """

@@ -19,7 +19,7 @@ from typing import Any, Callable, Container, Iterator
 
 import numpy as np
 
-from .orders import is_in_order, is_known, words_of_order
+from .dict_order import is_in_order, is_known, words_of_order
 
 __all__ = ["METHOD", "MISSING", "Members", "is_collection", "is_module", "slot_of", "slots_of", "texts"]
 
@@ -118,7 +118,7 @@ class Members:
         sizes: lists and dicts. functions: with what they were made of.
         slots: objects, members of their classes, and what these held. kinds: objects with their classes. references: weak ones,
             with whether they referred to something. caches: functions with one, and how often nothing was in there.
-        orders: dicts, with their keys in order: orders.py.
+        orders: dicts, with their keys in order: dict_order.py.
         awkward: what only Python can compare: an object, how its members are read, and what they were. ``foreign``: the same of
             what anybody may change, and only this program's changes matter.
         ordered: at which pair the words of orders begin.

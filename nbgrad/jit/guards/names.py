@@ -26,7 +26,7 @@ class Names:
         cells: a cell of a closure, and what it holds; the next two; and so on.
         collections: lists, dicts, sets, and the dicts of objects' attributes; ``members``: how many these have: members.py.
         words: the names and texts in all of the functions.
-        exchanged: names whose contents are a program's state: rebound.py.
+        exchanged: names whose contents are a program's state: rebound_names.py.
         seen: all objects, by identity, while the program is captured: an identity must not be used again.
     """
 

@@ -17,7 +17,7 @@ COTANGENT, BATCHED = "_backward", "batched_"
 # The modules that make control nodes, beside those that every capture imports.
 MAKERS = (
     *("capture.capture", "control_flow", "live", "execution.losses", "text.text"),
-    *("differentiation.linear", "differentiation.subgraphs", "differentiation.version"),
+    *("differentiation.linear", "differentiation.subgraphs", "differentiation.gradient_versions"),
 )
 
 

@@ -16,8 +16,8 @@ from ...tensors.arrays import values_of
 from ...tensors.tensor import Tensor
 from ..ir.ir import Control, Node
 from .bodies import Body, active_values, block_for_node, body_of, example_of, fitted, joined, traced_body
-from .derived import batched, example_like, pulled, pushed
-from .trips import owned
+from .derived_bodies import batched, example_like, pulled, pushed
+from .iterations import owned
 
 __all__ = ["Choice", "chosen"]
 

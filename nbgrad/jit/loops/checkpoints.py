@@ -1,7 +1,7 @@
 """Which carries of a loop are kept for reverse mode, and which are computed again on the way back.
 
 NOTE [Kept carries]: ``"all"`` keeps the history of a loop. Otherwise the carries at some ``stops`` are kept; on the way back a
-stretch is walked again from the last of them. ``Every(k)`` then holds the stretch, k carries at most; ``Binomial(slots)`` stores
+segment is walked again from the last of them. ``Every(k)`` then holds the segment, k carries at most; ``Binomial(slots)`` stores
 again, so that never more than ``slots`` carries are held, and runs as few trips again as can be: NOTE [Revolve] of
 recomputing/revolve.py.
 """

@@ -11,7 +11,7 @@ from ..ir.ir import Block, Value
 from ..passes.eliminate_dead import needed_nodes
 from .bodies import Body, active_values, example_from, example_of, first_of, joined, traced_body
 from .checkpoints import ALL, Policy
-from .derived import batched, example_like, pulled, pushed
+from .derived_bodies import batched, example_like, pulled, pushed
 
 __all__ = [
     "Loop",

@@ -22,7 +22,8 @@ from ...tensors.tensor import Tensor
 from ..ir.ir import Control, Node, plain_layout
 from .bodies import Body, active_values, block_for_node, body_of
 from .checkpoints import literal_of, policy_from
-from .derived import widened, zeros_of
+from .derived_bodies import widened, zeros_of
+from .iterations import run_trips
 from .loop_steps import (
     Loop,
     Step,
@@ -36,7 +37,6 @@ from .loop_steps import (
     tangent_test,
 )
 from .repeats import repeat_steps
-from .trips import run_trips
 
 __all__ = ["Scan", "WayBack", "While", "loop_function", "looped", "way_back"]
 

@@ -1,4 +1,4 @@
-"""The way back through a loop that kept some carries as steps of a graph: its stretches, one behind the other."""
+"""The way back through a loop that kept some carries as steps of a graph: its segments, one behind the other."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from ..ir.ir import Node, Value
 from ..ir.steps import Place, Repeat, Schedule
 from .bodies import body_of, example_from
 from .checkpoints import policy_from
-from .derived import example_like
+from .derived_bodies import example_like
+from .iterations import stacked
 from .loop_steps import Loop, Step, cotangent_step
 from .repeats import MOST_IN_A_GRAPH, Move, Repeated, at, in_memory, repeated
 from .rewinding import REWIND, Way
-from .stretches import Back, Rooms, depth_of, moves_of_stretch, size_of, stretches
-from .trips import stacked
+from .segments import Back, Rooms, depth_of, moves_of_segment, segments, size_of
 
 __all__ = ["rewind_steps"]
 
-MOST_STRETCHES = 1024  # that are steps of a graph: each has words of its own
+MOST_SEGMENTS = 1024  # that are steps of a graph: each has words of its own
 
 
 def rewind_steps(node: Node, made: Schedule) -> list[Any] | None:
     """The steps of a way back; None where a body does more than launch kernels or is bound to tensors, which are no operands of the
-    node; where there are no trips, or too many stretches."""
+    node; where there are no trips, or too many segments."""
     attributes = node.attributes
     count, reverse = attributes["length"], attributes["reverse"]
     if not 0 < count <= MOST_IN_A_GRAPH:
@@ -37,10 +37,10 @@ def rewind_steps(node: Node, made: Schedule) -> list[Any] | None:
     loop = Loop(step, count, reverse, policy=policy_from(attributes["checkpoint"])).kept()
     assert loop.stops is not None
     way, carrying = Way(loop, attributes["flags"], attributes["given"]), step.carrying()
-    found = list(islice(stretches(loop.policy, count, loop.stops), MOST_STRETCHES + 1))
+    found = list(islice(segments(loop.policy, count, loop.stops), MOST_SEGMENTS + 1))
     own = cotangent_step(step, way.flags, way.given, example_operands(step))
     back, ahead = repeated(own.body), repeated(carrying.body)
-    if back is None or ahead is None or own.body.bound or len(found) > MOST_STRETCHES or count * back.inside > MOST_IN_A_GRAPH:
+    if back is None or ahead is None or own.body.bound or len(found) > MOST_SEGMENTS or count * back.inside > MOST_IN_A_GRAPH:
         return None
     steps: list[Any] = []
     layouts = [layout for part in way.layouts(own) for layout in part]
@@ -71,13 +71,13 @@ def rewind_steps(node: Node, made: Schedule) -> list[Any] | None:
     blocks = {plan: Value(layout_of(uint8, (plan.room,), None, CPU)) for plan in (back, ahead)}
     for each in found:
         plan, body, writes = (back, own, (*node.outs, *last)) if type(each) is Back else (ahead, carrying, rows_written)
-        moves = moves_of_stretch(each, body, count, reverse, rooms)
+        moves = moves_of_segment(each, body, count, reverse, rooms)
         steps.append(piece(plan, moves, each.trips, blocks[plan], writes, [*reads, *places(rows_written)]))
     return steps
 
 
 def piece(plan: Repeated, moves: Sequence[Move], trips: int, room: Value, writes: Sequence[Value], reads: list[Place]) -> Repeat:
-    """The step that a stretch is."""
+    """The step that a segment is."""
     where = [((at(x.even, x.start), at(x.odd, x.start), x.first, x.last), x.step) for x in moves]
     return Repeat(plan, (trips, 0, trips), room, where, tuple(writes), reads)  # type: ignore[arg-type]
 

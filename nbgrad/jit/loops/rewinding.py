@@ -19,11 +19,11 @@ from ...tensors.tensor import Tensor
 from ..ir.ir import Control, Node
 from .bodies import block_for_node, body_of, fitted
 from .checkpoints import Binomial, literal_of, policy_from
+from .iterations import owned, room_for, slice_of, stacked, store
 from .loop_steps import Loop, Step, cotangent_step
 from .loops import Scan, loop_function, looped, way_back
 from .repeats import Repeated, operand_layouts, repeated
-from .stretches import Ahead, Back, Rooms, depth_of, moves_of_stretch, stretches
-from .trips import owned, room_for, slice_of, stacked, store
+from .segments import Ahead, Back, Rooms, depth_of, moves_of_segment, segments
 
 __all__ = ["Kept", "Way", "rewound"]
 
@@ -177,7 +177,7 @@ def run_back(way: Way, tensors: Sequence[Tensor]) -> list[Tensor]:
     loop, step = way.loop, way.loop.base
     starts, others, operands, kept = way.split(tensors)
     made = cotangent_step(step, way.flags, way.given, operands)
-    found = list(stretches(loop.policy, loop.length, loop.stops)) if loop.length and loop.stops is not None else []
+    found = list(segments(loop.policy, loop.length, loop.stops)) if loop.length and loop.stops is not None else []
     if sum(each.trips for each in found) > FEWEST_TRIPS * len(found):
         back, ahead = repeated(made.body), repeated(step.carrying().body)
         if back is not None and ahead is not None:
@@ -199,7 +199,7 @@ def run_back(way: Way, tensors: Sequence[Tensor]) -> list[Tensor]:
     return [*owned(carried, tensors), *results]
 
 
-FEWEST_TRIPS = 5  # of a stretch: with fewer one call a trip is as fast
+FEWEST_TRIPS = 5  # of a segment: with fewer one call a trip is as fast
 
 
 def run_stretches(
@@ -220,7 +220,7 @@ def run_stretches(
     rooms = Rooms(rows, slices, whole, made.body.bound, starts, others, even, odd, (scratch[0], scratch[1]), summed, slice_of)
     for each in found:
         plan, own = (back, made) if type(each) is Back else (ahead, carrying)
-        for _ in plan.run(moves_of_stretch(each, own, length, loop.reverse, rooms), each.trips, ()):
+        for _ in plan.run(moves_of_segment(each, own, length, loop.reverse, rooms), each.trips, ()):
             pass
     return [*(even if length % 2 else odd), *summed]
 

@@ -20,9 +20,9 @@ from ...tensors.layout import layout_of
 from ...tensors.tensor import Tensor
 from ..ir.ir import Control, Node
 from .bodies import block_for_node, body_of, fitted
+from .iterations import owned
 from .loop_steps import Loop, Step
 from .loops import While, loop_function, looped
-from .trips import owned
 
 __all__ = ["Unkept", "Unwind", "Unwinding"]
 

@@ -24,7 +24,7 @@ from ...views import is_grad_leaf, is_view
 from ..ir.devices import copied, put_back
 from ..ir.ir import Value
 from .hooks import has_hooks, has_hooks_behind
-from .sources import GradientOf, Numbers, NumbersOf
+from .implicit_inputs import GradientOf, Numbers, NumbersOf
 
 if TYPE_CHECKING:
     from ...base.dtypes import DType

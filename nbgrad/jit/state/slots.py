@@ -1,4 +1,4 @@
-"""Names that a program exchanges, and what it puts there behind every run: NOTE [State in names] of rebound.py."""
+"""Names that a program exchanges, and what it puts there behind every run: NOTE [State in names] of rebound_names.py."""
 
 from __future__ import annotations
 

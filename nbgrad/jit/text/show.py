@@ -16,7 +16,7 @@ from ...base.errors import ArgumentError
 from ...ops.core import Op
 from ..ir.ir import Block, Control, Node, Value, values_in
 from ..ir.literals import constant_text, is_inline, literal, type_text
-from .placing import Point, place
+from .drawing_layout import Point, place
 from .text import Printer, ordered
 
 __all__ = ["drawing", "write_drawing"]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Iterator
 
 from ...base.grad_mode import traces
 from ..nodes.rehearsals import rehearsing
-from ..nodes.warned import put_back_warner, put_warner
+from ..nodes.warnings import put_back_warner, put_warner
 
 if TYPE_CHECKING:
     from ..capture.capture import Trace

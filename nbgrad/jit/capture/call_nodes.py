@@ -17,7 +17,7 @@ from ...modes.traced import TRACED, mark, unmark
 from ...tensors.tensor import Tensor
 from ..ir.ir import Node
 from ..ir.lines import user_line
-from ..nodes.functions import plain_alias, run_function
+from ..nodes.custom_functions import plain_alias, run_function
 from ..nodes.updates import UPDATE, name_of_rule
 from ..nodes.values import numbers_for
 

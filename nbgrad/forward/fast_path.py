@@ -1,4 +1,4 @@
-"""Quick calls in forward mode: calls of a known kind compute value and tangent at once.
+"""Fast path in forward mode: calls of a known kind compute value and tangent at once.
 
 A *dual* tensor is one with a tangent. The results are those of ``autograd/forward_ad.py``, the interpreter of forward mode, which
 takes all other calls: where the tangent of an elementwise call is recorded, where there are tangents of several levels, where
@@ -38,7 +38,7 @@ from ..dispatch.rules import record_result
 from ..graph.edges import requires_grad
 from ..graph.saved import tensors_in
 from ..modes.batched import Batched
-from ..modes.interpreters import Call, QuickCalls, is_marked, quick_calls
+from ..modes.interpreters import Call, FastPath, fast_paths, is_marked
 from ..native.plans import Plan
 from ..ops.core import Elementwise, General, Movement
 from ..ops.expr import ZERO, Expr, constant, evaluate, operation, symbol
@@ -51,12 +51,12 @@ from .programs import CallTracer, program_of
 from .rules import all_tangents, in_place_of, jvp_expression, tangents_of_call
 from .tangents import DualLevel, below_level, dual_meta, give, hold, lies_alike, sees_tangent, sight, tangent_of
 
-__all__ = ["quick_dual"]
+__all__ = ["fast_dual"]
 
 
-def quick_dual(op: Any, operands: tuple, attributes: dict | None) -> Any:
+def fast_dual(op: Any, operands: tuple, attributes: dict | None) -> Any:
     """The result of a call, with its tangent if an operand has one; None where forward_ad must look."""
-    if len(special) != len(dual_levels) or type(operands[0]) is Batched or type(operands[-1]) is Batched:  # batch/quick.py knows
+    if len(special) != len(dual_levels) or type(operands[0]) is Batched or type(operands[-1]) is Batched:  # batch/ knows
         return None
     try:
         level, outermost = dual_levels[-1], dual_levels[0]
@@ -866,4 +866,4 @@ def linear_places(op: General, names: tuple[str, ...]) -> tuple[tuple[int, ...],
     return None if left else tuple(groups)
 
 
-quick_calls[DualLevel] = QuickCalls(known_dual, quick_dual, quick_dual_write, sees_tangent)
+fast_paths[DualLevel] = FastPath(known_dual, fast_dual, quick_dual_write, sees_tangent)

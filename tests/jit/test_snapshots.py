@@ -17,7 +17,7 @@ import nbgrad
 from nbgrad import nn
 from nbgrad.base.errors import GraphError
 from nbgrad.jit.guards.guards import Guards
-from nbgrad.jit.state.before import Before
+from nbgrad.jit.state.snapshots import Snapshot
 
 count = 0
 VARIABLE, LOCAL = ContextVar("variable"), threading.local()
@@ -232,7 +232,7 @@ def test_everything_is_put_back(make):
     def fn():
         act(1)
 
-    before, was = Before(Guards(fn)), None if make is sets_the_environment else repr(state())
+    before, was = Snapshot(Guards(fn)), None if make is sets_the_environment else repr(state())
     act(5)
     assert was is None or repr(state()) != was or make in (draws, draws_from_modules, takes)
     first = repr(state())

@@ -26,7 +26,7 @@ from ..ir.graph import Graph
 from ..ir.ir import Value
 from ..ir.replay import run_block, tensor_of
 from ..passes.retrace import example
-from ..state.sources import number_tensor
+from ..state.implicit_inputs import number_tensor
 from .special_modes import in_modes
 
 if TYPE_CHECKING:

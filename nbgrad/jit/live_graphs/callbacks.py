@@ -1,13 +1,13 @@
-"""Turns of Python in passes that run as programs: hooks of nodes, and nodes that a program cannot hold.
+"""Callbacks of Python in passes that run as programs: hooks of nodes, and nodes that a program cannot hold.
 
-NOTE [Turns]: hooks that only compute are captured. Others, and nodes whose ``backward`` does more, or that keep what no two nodes
-share, are called in the middle of the program, in the engine's order, with the node of the pass that runs; leaves whose gradients
-are complete by then are settled before. What a turn gives has the layouts that the program was made for. Where it gives others, or
-hangs hooks on nodes, the program stops, and the engine runs the pass: turns that were taken are not taken again, what they gave is
-remembered until the pass ends.
+NOTE [Callbacks]: hooks that only compute are captured. Others, and nodes whose ``backward`` does more, or that keep what no two
+nodes share, are called in the middle of the program, in the engine's order, with the node of the pass that runs; leaves whose
+gradients are complete by then are settled before. What a callback gives has the layouts that the program was made for. Where it
+gives others, or hangs hooks on nodes, the program stops, and the engine runs the pass: callbacks that were called are not called
+again, what they gave is remembered until the pass ends.
 
-What was computed before a turn has read what nodes saved before it, and a turn may then write to that, as optimizers do in hooks of
-leaves. Where it writes to what later nodes saved, the engine runs the pass, and says so.
+What was computed before a callback has read what nodes saved before it, and a callback may then write to that, as optimizers do in
+hooks of leaves. Where it writes to what later nodes saved, the engine runs the pass, and says so.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from ..capture.capture import Trace
 from ..ir.ir import Control, Node as GraphNode, Value
 from ..nodes.values import Changed
 from ..passes.retrace import example
-from .computing import keys_of
-from .likeness import fresh_layout, operand_layouts
+from .fingerprints import fresh_layout, operand_layouts
+from .pure_functions import keys_of
 
-__all__ = ["TURN", "Pass", "Turns", "running", "stand_in"]
+__all__ = ["CALLBACK", "Pass", "Callbacks", "running", "stand_in"]
 
 TENSOR, BEFORE, BEHIND, NODE = "tensor", "before", "behind", "node"
 Key = tuple[int, str, int]
 Take = Callable[[int, str, int, tuple], tuple]
 
 
-class Turn:
-    """A turn of a program.
+class Callback:
+    """A callback of a program.
 
     Attributes:
         key: number of the node, what takes it, which result.
         given: which of its tensors there are.
         leaves: numbers of leaves that are settled before, and whether they have a gradient.
         layouts: of what it gives.
-        reads: numbers of the values that nodes have read since the turn before.
+        reads: numbers of the values that nodes have read since the callback before.
     """
 
     __slots__ = ("key", "given", "leaves", "layouts", "reads")
@@ -56,11 +56,11 @@ class Turn:
         self.key, self.given, self.leaves, self.layouts, self.reads = key, given, leaves, layouts, reads
 
 
-# ---- nodes with turns ----------------------------------------------------------------------------------------------
+# ---- nodes with callbacks ----------------------------------------------------------------------------------------------
 
 
 def stand_in(number: int, node: Node, whole: bool, take: Take, kept: list[tuple[Node, str, Any]], pure: bool = True) -> None:
-    """Have somebody else take the turns of a node.
+    """Have somebody else call the callbacks of a node.
 
     Args:
         number: of the node, in the order in which it is spelled.
@@ -75,11 +75,11 @@ def stand_in(number: int, node: Node, whole: bool, take: Take, kept: list[tuple[
     if whole:
         kept.append((node, "_backward_", node._backward_))
 
-        def turn(node: Node, g: Any, create_graph: bool) -> Any:
+        def callback(node: Node, g: Any, create_graph: bool) -> Any:
             results = take(number, NODE, 0, (g,) if node._outputs_ == 1 else tuple(g or [None] * node._outputs_))
             return results[0] if len(results) == 1 else results
 
-        node._backward_ = turn
+        node._backward_ = callback
 
 
 def hooks_of(number: int, meta: NodeMeta, take: Take, pure: bool) -> NodeMeta:
@@ -102,18 +102,18 @@ def hooks_of(number: int, meta: NodeMeta, take: Take, pure: bool) -> NodeMeta:
 # ---- while a pass is captured --------------------------------------------------------------------------------------
 
 
-class Turns:
-    """Who writes the turns of a pass down that is captured.
+class Callbacks:
+    """Who writes the callbacks of a pass down that is captured.
 
     Attributes:
         active: the capture.
         nodes: of the pass.
-        learned: layouts of what turns gave in an earlier pass.
+        learned: layouts of what callbacks gave in an earlier pass.
         pure: whether hooks that only compute are captured.
-        waiting: leaves that are complete, with their gradients: the next turn settles them.
-        count: of the turns so far.
+        waiting: leaves that are complete, with their gradients: the next callback settles them.
+        count: of the callbacks so far.
         reads: numbers of the values that a node keeps, by its identity.
-        since, present: those that nodes have read since the last turn; those of the node that runs, unless they are among these.
+        since, present: those that nodes have read since the last callback; those of the node that runs, unless among these.
     """
 
     def __init__(self, active: Trace, nodes: list[Node], leaves: list[Tensor], learned: dict[Key, tuple], pure: bool):
@@ -142,7 +142,7 @@ class Turns:
         self.present = range(0)
 
     def segment(self) -> tuple[int, ...]:
-        """Numbers of the values that were read since the last turn, if there was one."""
+        """Numbers of the values that were read since the last callback, if there was one."""
         found, self.since = tuple(self.since), []
         return found if self.count else ()
 
@@ -151,7 +151,7 @@ class Turns:
         self.waiting.append((leaf, g))
 
     def take(self, number: int, what: str, nr: int, tensors: tuple) -> tuple:
-        """Write down that Python takes a turn."""
+        """Write down that Python is called back."""
         if what == BEHIND:
             self.have_read()
         active, reads = self.active, self.segment()
@@ -161,15 +161,15 @@ class Turns:
         present = [x for x in (*tensors, *(g for _, g in self.waiting)) if x is not None]
         self.waiting.clear()
         layouts = self.learned.get((number, what, nr)) or self.expected(number, what, nr, tensors)
-        turn = Turn((number, what, nr), given, leaves, layouts, reads)
+        callback = Callback((number, what, nr), given, leaves, layouts, reads)
         known = [layout for layout in layouts if layout is not None]
-        node = GraphNode(TURN, tuple(map(active.value, present)), {"turn": turn}, known, flags=[False] * len(known))
+        node = GraphNode(CALLBACK, tuple(map(active.value, present)), {"callback": callback}, known, flags=[False] * len(known))
         active.graph.nodes.append(node)
         made = iter([own_tensor(active, layout, value) for layout, value in zip(known, node.outs)])
         return tuple([None if layout is None else next(made) for layout in layouts])
 
     def expected(self, number: int, what: str, nr: int, tensors: tuple) -> tuple[Layout | None, ...]:
-        """The layouts of what a turn is expected to give."""
+        """The layouts of what a callback is expected to give."""
         if what == NODE:
             return operand_layouts(self.nodes[number])
         return tuple([None if x is None else fresh_layout(x.layout) for x in (tensors[:nr] if what == BEHIND else tensors)])
@@ -192,11 +192,11 @@ class Pass:
     Attributes:
         nodes, leaves: of its graph, in the order in which they are spelled.
         task: the engine's.
-        done: what turns gave.
-        settled: numbers of the leaves that turns have settled.
+        done: what callbacks gave.
+        settled: numbers of the leaves that callbacks have settled.
         originals: what nodes had for which this stands in.
         values, versions: what nodes saved, and of which versions it was.
-        stale: whether a turn wrote to what later nodes saved.
+        stale: whether a callback wrote to what later nodes saved.
     """
 
     __slots__ = ("nodes", "leaves", "task", "done", "settled", "originals", "thread", "values", "versions", "stale")
@@ -209,7 +209,7 @@ class Pass:
         self.originals: dict[tuple[int, str], Any] = {}
 
     def take(self, number: int, what: str, nr: int, tensors: tuple) -> tuple:
-        """What a turn gives: it is taken once."""
+        """What a callback gives: it is called once."""
         found = self.done.get((number, what, nr))
         if found is not None:
             return found
@@ -219,11 +219,11 @@ class Pass:
         state.node = node
         try:
             if what == NODE:
-                results = node_turn(node, originals.get((number, "_backward_"), node._backward_), meta, tensors)
+                results = node_callback(node, originals.get((number, "_backward_"), node._backward_), meta, tensors)
             elif what == TENSOR:
-                results = tensor_turn(meta, nr, tensors)
+                results = tensor_callback(meta, nr, tensors)
             else:
-                results = hooks_turn(meta, what, nr, tensors)
+                results = hooks_callback(meta, what, nr, tensors)
         finally:
             mode.enabled, state.node = enabled, before
         self.done[number, what, nr] = results
@@ -236,11 +236,11 @@ class Pass:
         return self.stale
 
     def layouts(self) -> dict[Key, tuple]:
-        """The layouts of what turns gave."""
+        """The layouts of what callbacks gave."""
         return {key: tuple([None if x is None else x.layout for x in results]) for key, results in self.done.items()}
 
     def finish(self, walk: Callable, g: Tensor, current: dict[str, Any]) -> None:
-        """Have the engine run the pass, without the turns that were taken."""
+        """Have the engine run the pass, without the callbacks that were called."""
         kept: list[tuple[Node, str, Any]] = []
         numbers = {id(node): number for number, node in enumerate(self.nodes)}
         whole = {number for number, what, _ in self.done if what == NODE}
@@ -273,7 +273,7 @@ class Pass:
         return run, left
 
 
-def node_turn(node: Node, backward: Callable, meta: NodeMeta | None, grads: tuple) -> tuple:
+def node_callback(node: Node, backward: Callable, meta: NodeMeta | None, grads: tuple) -> tuple:
     """What a node gives, as the engine runs it."""
     g = grads[0] if node._outputs_ == 1 else list(grads)
     results = backward(node, g, False)
@@ -283,7 +283,7 @@ def node_turn(node: Node, backward: Callable, meta: NodeMeta | None, grads: tupl
     return (None,) * count if results is None else (results,) if count == 1 else tuple(results)
 
 
-def tensor_turn(meta: NodeMeta, nr: int, grads: tuple) -> tuple:
+def tensor_callback(meta: NodeMeta, nr: int, grads: tuple) -> tuple:
     """The hooks of a result, in order; then what retains its gradient."""
     (g,) = grads
     for hook in tuple(meta.tensor_hooks.get(nr, {}).values()):
@@ -294,7 +294,7 @@ def tensor_turn(meta: NodeMeta, nr: int, grads: tuple) -> tuple:
     return (g,)
 
 
-def hooks_turn(meta: NodeMeta, what: str, count: int, grads: tuple) -> tuple:
+def hooks_callback(meta: NodeMeta, what: str, count: int, grads: tuple) -> tuple:
     """The hooks in front of a node, or those behind it, which see ``count`` inputs and its gradients."""
     if what == BEFORE:
         for hook in tuple(meta.pre_hooks.values()):
@@ -320,28 +320,28 @@ class Running(threading.local):
 running = Running()
 
 
-def call_turn(node: GraphNode, values: Any, *tensors: Any, turn: Turn) -> tuple:
-    """Take the turn that stands at this place in the pass that runs.
+def run_callback(node: GraphNode, values: Any, *tensors: Any, callback: Callback) -> tuple:
+    """Call the callback that stands at this place in the pass that runs.
 
     Raises:
         Changed: it gives other layouts than the program was made for, or hooks were registered.
     """
     current, hooks, clone = running.passes[-1], RemovableHandle.next_id, CALLS["clone"]
-    if current.overwritten(turn.reads):
-        raise Changed("compiled_autograd: an earlier turn of Python wrote to what later nodes saved.")
+    if current.overwritten(callback.reads):
+        raise Changed("compiled_autograd: an earlier callback of Python wrote to what later nodes saved.")
     owned = [clone(x) for x in reversed(tensors)]  # theirs to keep
-    shown = tuple([owned.pop() if there else None for there in turn.given])
-    for leaf, there in turn.leaves:
+    shown = tuple([owned.pop() if there else None for there in callback.given])
+    for leaf, there in callback.leaves:
         current.settled.add(leaf)
         settle(current.leaves[leaf], owned.pop() if there else None, current.task)
-    results = current.take(*turn.key, shown)
-    if RemovableHandle.next_id != hooks or len(results) != len(turn.layouts):
+    results = current.take(*callback.key, shown)
+    if RemovableHandle.next_id != hooks or len(results) != len(callback.layouts):
         raise Changed("compiled_autograd: hooks were registered while a pass ran.")
-    for x, layout in zip(results, turn.layouts):
+    for x, layout in zip(results, callback.layouts):
         if (None if x is None else x.layout) is not layout:
-            raise Changed("compiled_autograd: a turn of Python gave another layout than when the pass was captured.")
-    return results if None not in turn.layouts else tuple([x for x in results if x is not None])
+            raise Changed("compiled_autograd: a callback of Python gave another layout than when the pass was captured.")
+    return results if None not in callback.layouts else tuple([x for x in results if x is not None])
 
 
-TURN = Control("turn", call_turn, effect="host")
-TURN.waits = True
+CALLBACK = Control("callback", run_callback, effect="host")
+CALLBACK.waits = True

@@ -1,8 +1,8 @@
-"""The way back through a loop that kept some carries, as stretches of trips that native code runs: NOTE [Kept carries].
+"""The way back through a loop that kept some carries, as segments of trips that native code runs: NOTE [Kept carries].
 
-NOTE [Stretches]: which trips run again, and where their carries lie, is known before anything runs. So the way back is a list:
-stretches ahead, from a carry that is there, which store the carry after each trip or after the last one; and stretches back, of
-trips whose carries lie one behind the other. Carries that are computed again lie on a stack: a stretch ahead stores on top of it.
+NOTE [Segments]: which trips run again, and where their carries lie, is known before anything runs. So the way back is a list:
+segments ahead, from a carry that is there, which store the carry after each trip or after the last one; and segments back, of
+trips whose carries lie one behind the other. Carries that are computed again lie on a stack: a segment ahead stores on top of it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from .checkpoints import Binomial, Policy
 from .loop_steps import Step
 from .repeats import Move
 
-__all__ = ["Ahead", "Back", "Rooms", "Where", "depth_of", "moves_of_stretch", "stretches"]
+__all__ = ["Ahead", "Back", "Rooms", "Where", "depth_of", "moves_of_segment", "segments"]
 
 
 class Where(NamedTuple):
     """Where the carries before a trip lie: those of the loop ("first"), those that it kept ("kept") and on the stack ("stack") by
-    number, or what a stretch has stored for the next one alone ("passing")."""
+    number, or what a segment has stored for the next one alone ("passing")."""
 
     rows: str
     k: int = 0
@@ -58,7 +58,7 @@ class Back(NamedTuple):
     last: Where | None = None
 
 
-def stretches(policy: Policy, length: int, stops: Sequence[int]) -> Iterator[Ahead | Back]:
+def segments(policy: Policy, length: int, stops: Sequence[int]) -> Iterator[Ahead | Back]:
     """The way back of a loop that kept the carries before the trips of ``stops``."""
     assert policy is not None
     held = [(0, FIRST), *((trip, Where("kept", k)) for k, trip in enumerate(stops))]
@@ -84,7 +84,7 @@ def stretches(policy: Policy, length: int, stops: Sequence[int]) -> Iterator[Ahe
 
 
 def ahead_through(first: int, source: Where, stored: list[int], top: int) -> Iterator[Ahead]:
-    """From a trip to the last of those whose carries are stored: those that follow one another in one stretch."""
+    """From a trip to the last of those whose carries are stored: those that follow one another in one segment."""
     k = 0
     while k < len(stored):
         count, target = 1, Where("stack", top + k)
@@ -154,8 +154,8 @@ def size_of(layout: Layout) -> int:
     return layout.numel * layout.dtype.itemsize
 
 
-def moves_of_stretch(each: Ahead | Back, made: Step, length: int, reverse: bool, rooms: Rooms) -> list[Move]:
-    """Where the addresses of a stretch lie: of the results of its step, then of its operands.
+def moves_of_segment(each: Ahead | Back, made: Step, length: int, reverse: bool, rooms: Rooms) -> list[Move]:
+    """Where the addresses of a segment lie: of the results of its step, then of its operands.
 
     Args:
         made: the step that gives carries alone, or that of the cotangents.
@@ -167,7 +167,7 @@ def moves_of_stretch(each: Ahead | Back, made: Step, length: int, reverse: bool,
 
 
 def moves_ahead(each: Ahead, made: Step, length: int, reverse: bool, rooms: Rooms) -> list[Move]:
-    """See ``moves_of_stretch``."""
+    """See ``moves_of_segment``."""
     n, m, layouts = made.carries, made.carries + made.slices, made.body.inputs()
     source = rooms.at(each.source, layouts)
     if each.every:
@@ -184,7 +184,7 @@ def moves_ahead(each: Ahead, made: Step, length: int, reverse: bool, rooms: Room
 
 
 def moves_back(each: Back, made: Step, length: int, reverse: bool, rooms: Rooms) -> list[Move]:
-    """See ``moves_of_stretch``."""
+    """See ``moves_of_segment``."""
     n, given, layouts = made.carries, made.body.layouts(), made.body.inputs()
     behind = length - 1 - each.trip  # trips that are done
     even, odd = (rooms.odd, rooms.even) if behind % 2 else (rooms.even, rooms.odd)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from nbgrad.jit.text.placing import Placed, place
+from nbgrad.jit.text.drawing_layout import Placed, place
 
 SIZE = (50.0, 20.0)
 

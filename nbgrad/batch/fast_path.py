@@ -1,4 +1,4 @@
-"""Quick calls of batched operands, while no mode is active but forward mode: the batch's rule at once, without asking interpreters.
+"""Fast path of batched operands, while no mode is active but forward mode: the batch's rule at once, without asking interpreters.
 
 They do what ``batch/tensors.py`` does (NOTE [Batched]) where it is plain to see that no other interpreter is concerned, and return
 None elsewhere (benchmarks/test_vmap.py).
@@ -12,17 +12,17 @@ from ..base.calls import CALLS
 from ..base.dtypes import DType
 from ..base.grad_mode import dual_levels, special
 from ..modes.batched import Batched, wrap_batched
-from ..modes.interpreters import Call, QuickCalls, quick_calls
+from ..modes.interpreters import Call, FastPath, fast_paths
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
 from .tensors import Batch, batching_rule, behind_batch, exposed, is_behind, levels_of
 
-__all__ = ["quick_batched"]
+__all__ = ["fast_batched"]
 
 PLAIN = frozenset((int, float, bool, complex, type(None), str, DType, Layout))
 
 
-def quick_batched(op: Any, operands: tuple, attributes: dict | None) -> Any:
+def fast_batched(op: Any, operands: tuple, attributes: dict | None) -> Any:
     """The result of a call with a batched operand; None where the interpreters must look."""
     if len(special) != len(dual_levels):
         return None
@@ -106,4 +106,4 @@ def is_ordinary(x: Any) -> bool:
     return type(x) in PLAIN
 
 
-quick_calls[Batched] = QuickCalls(call=quick_batched)
+fast_paths[Batched] = FastPath(call=fast_batched)

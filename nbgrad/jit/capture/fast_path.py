@@ -1,8 +1,8 @@
-"""Usual calls, which a capture writes down without asking anybody: NOTE [Quick calls] of modes/interpreters.py for captures.
+"""Usual calls, which a capture writes down without asking anybody: NOTE [Fast path] of modes/interpreters.py for captures.
 
 Where a capture is the only mode and the operands bear its mark or none, an elementwise call or a planned one is: its plan, memory
-for the results, a node if a gradient is needed, and a node of the graph. All else goes the way of ``run_call`` (calls.py), which
-does the same by asking the operation (benchmarks/test_graph_costs.py).
+for the results, a node if a gradient is needed, and a node of the graph. All else goes the way of ``run_call`` (call_nodes.py),
+which does the same by asking the operation (benchmarks/test_graph_costs.py).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ...dispatch.operands import gradient_mask
 from ...dispatch.planned import PLANNED, planned
 from ...dispatch.rules import record_result
 from ...graph.edges import next_seq
-from ...modes.interpreters import QuickCalls, quick_calls
+from ...modes.interpreters import FastPath, fast_paths
 from ...modes.traced import TRACED
 from ...ops.core import Elementwise, General
 from ...tensors.layout import Layout
 from ...tensors.tensor import Tensor
-from .calls import holds_numbers
+from .call_nodes import holds_numbers
 from .capture import Trace
 
 __all__: list[str] = []
@@ -42,7 +42,7 @@ def layout_beneath(x: Any) -> Layout | None:
     return None if layout.dtype.is_complex else layout
 
 
-def quick_call(op: Any, operands: tuple, attributes: dict[str, Any] | None) -> Any:
+def fast_call(op: Any, operands: tuple, attributes: dict[str, Any] | None) -> Any:
     """The result of a usual call, which is written down; None of all else."""
     if len(special) != 1:
         return None
@@ -94,4 +94,4 @@ def general(trace: Trace, op: General, operands: tuple, attributes: dict[str, An
     return out
 
 
-quick_calls[Trace] = QuickCalls(call=quick_call)
+fast_paths[Trace] = FastPath(call=fast_call)

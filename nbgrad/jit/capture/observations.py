@@ -12,10 +12,10 @@ from ..ir.lines import user_line
 from ..state.effects import Effects
 from .variables import Variables
 
-__all__ = ["Noticing"]
+__all__ = ["Observations"]
 
 
-class Noticing(Presence):
+class Observations(Presence):
     """A capture as accessors of tensors and passes see it.
 
     Attributes:

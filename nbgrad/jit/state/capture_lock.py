@@ -15,12 +15,12 @@ from threading import Condition, get_ident
 from time import monotonic
 from typing import Any, Callable, Iterator
 
-__all__ = ["MOST_WAITED", "Room"]
+__all__ = ["MOST_WAITED", "CaptureLock"]
 
 MOST_WAITED = 10.0  # seconds
 
 
-class Room:
+class CaptureLock:
     """Where a compiled function, or all that one makes as a method, is captured and run.
 
     Attributes:

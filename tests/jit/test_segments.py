@@ -10,15 +10,15 @@ import pytest
 import nbgrad
 from nbgrad.func import grad
 from nbgrad.jit.loops.checkpoints import Every, policy_of
-from nbgrad.jit.loops.stretches import Ahead, Back, depth_of, stretches
+from nbgrad.jit.loops.segments import Ahead, Back, depth_of, segments
 from nbgrad.recomputing.revolve import fewest_steps
 
 
 def planned(checkpoint, n):
-    """The stretches of a way back, trips that run again, and carries that the loop keeps."""
+    """The segments of a way back, trips that run again, and carries that the loop keeps."""
     policy = policy_of(checkpoint, n, ())
     stops = tuple(policy.stops(0, n, None))
-    found = list(stretches(policy, n, stops))
+    found = list(segments(policy, n, stops))
     return found, sum(each.trips for each in found if type(each) is Ahead), len(stops)
 
 
@@ -46,11 +46,11 @@ def test_every_trip_is_gone_back_through_once(n, checkpoint):
 
 @pytest.mark.parametrize("n", [1, 2, 10, 100, 10_000])
 def test_root_schedules_keep_two_roots_and_run_each_trip_once_more(n):
-    """What lies at the ends of stretches and within one, and no trip twice."""
+    """What lies at the ends of segments and within one, and no trip twice."""
     found, again, kept = planned("sqrt", n)
     k = isqrt(max(n - 1, 0)) + 1
     assert kept == -(-n // k) - 1 and depth_of(found) == min(k, n) - 1
-    assert again == n - (kept + 1)  # carries at the beginnings of stretches are there
+    assert again == n - (kept + 1)  # carries at the beginnings of segments are there
     assert kept + depth_of(found) <= 2 * k
 
 

@@ -9,13 +9,13 @@ from ...tensors.tensor import Tensor, meta_of, native
 from ..ir.graph import Graph
 from .effects import Effects
 from .hooks import has_hooks
+from .implicit_inputs import GradientOf
 from .slots import Keeper
-from .sources import GradientOf
 
-__all__ = ["Acts"]
+__all__ = ["SideEffects"]
 
 
-class Acts:
+class SideEffects:
     """The effects of a program.
 
     Args:

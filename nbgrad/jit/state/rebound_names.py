@@ -27,16 +27,16 @@ from ...views import is_grad_leaf
 from ..guards.identities import CLASSES, compares_objects
 from ..guards.members import MISSING
 from ..ir.devices import copied
+from .capture_lock import MOST_WAITED
 from .effects import Filling, Postponed
 from .hooks import has_hooks
+from .implicit_inputs import number_tensor
 from .slots import LEAF, NUMBER, Exchange, Slot, shown
-from .sources import number_tensor
-from .waiting import MOST_WAITED
 
 if TYPE_CHECKING:
     from ..capture.capture import Trace
     from ..guards.guards import Guards
-    from .before import Before
+    from .snapshots import Snapshot
 
 __all__ = ["Appending", "State", "StateOf", "States", "states_of"]
 
@@ -284,7 +284,7 @@ class State:
         return States(slots, lists, [], guards) if slots or lists else None
 
 
-def states_of(before: Before, guards: Guards, known: States | None) -> States | None:
+def states_of(before: Snapshot, guards: Guards, known: States | None) -> States | None:
     """The state of a function that was just captured, by what it has left behind; None where that is more, or nothing new.
 
     The guards forget it: it may be another one in every call.

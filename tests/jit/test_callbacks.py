@@ -1,4 +1,4 @@
-"""Turns of Python in passes that run as programs: hooks are called as the engine calls them, or captured if they only compute."""
+"""Callbacks in passes that run as programs: hooks are called as the engine calls them, or captured if they only compute."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_too_many_calls_are_left_to_the_engine():
 
 
 def test_writes_of_hooks_to_what_was_needed_before():
-    """What was computed before a turn has read what the turn writes to: a leaf, as optimizers do, and a constant."""
+    """What was computed before a callback has read what the callback writes to: a leaf, as optimizers do, and a constant."""
     log = []
 
     def step(w):

@@ -23,18 +23,18 @@ from ..guards.guards import Guards, tensors_in
 from ..guards.mathematics import named_functions, original
 from ..guards.members import MISSING, slot_of
 from ..guards.names import content_of, dict_of, member_of
-from ..guards.states import keeper
+from ..guards.opaque_state import keeper
 from .effects import Postponed
-from .rebound import Appending
+from .rebound_names import Appending
 from .slots import put_slot
 
-__all__ = ["Before"]
+__all__ = ["Snapshot"]
 
 MOST_BYTES = 1 << 26  # of arrays that are copied
 DEEP = 6  # how far tensors are looked for in what a call has left
 
 
-class Before:
+class Snapshot:
     """Collections, names, variables of closures, arrays and states that guards know.
 
     Attributes:

@@ -15,7 +15,7 @@ from ...graph.task import target
 from ...native.handle import native
 from ...tensors.layout import Layout
 from ...tensors.tensor import Tensor
-from .computing import key_of, keys_of
+from .pure_functions import key_of, keys_of
 
 __all__ = ["collected", "fresh_layout", "operand_layouts", "speller"]
 
@@ -24,7 +24,7 @@ __all__ = ["collected", "fresh_layout", "operand_layouts", "speller"]
 def speller() -> tuple[Callable, Callable]:
     """``spell`` and ``free``: see ``Speller`` of native/surveys.py."""
     made: tuple[Callable, Callable] = native.speller(
-        AccumulateGrad, parts_of, freed_backward, spell_hooks, spell_other, spell_turn, spell_attributes, spelled, -1
+        AccumulateGrad, parts_of, freed_backward, spell_hooks, spell_other, spell_callback, spell_attributes, spelled, -1
     )
     return made
 
@@ -47,11 +47,11 @@ def spell_other(node: Node, words: list, values: list) -> bool:
     return collector.whole
 
 
-def spell_turn(node: Node, words: list, values: list, said: int, kept: int, turns: list) -> bool:
+def spell_callback(node: Node, words: list, values: list, said: int, kept: int, callbacks: list) -> bool:
     """The spelling of a node that Python runs: the layouts of what it gives."""
     del words[said:], values[kept:]
-    words += ("turn", node._rule_.takes_undefined, operand_layouts(node))
-    turns.append(node)
+    words += ("callback", node._rule_.takes_undefined, operand_layouts(node))
+    callbacks.append(node)
     return True
 
 
@@ -79,7 +79,7 @@ def collected(node: Node) -> list[Tensor]:
     return collector.values
 
 
-# ---- hooks, and layouts of what turns give ------------------------------------------------------------------------------
+# ---- hooks, and layouts of what callbacks give ------------------------------------------------------------------------------
 
 # The spellings of the only hook of a first result, of those that nothing but their code decides.
 alone: dict[CodeType, tuple] = {}

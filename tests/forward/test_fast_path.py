@@ -1,4 +1,4 @@
-"""Quick calls: what is launched at once while a mode is active is what its interpreter computes."""
+"""Fast path: what is launched at once while a mode is active is what its interpreter computes."""
 
 from __future__ import annotations
 

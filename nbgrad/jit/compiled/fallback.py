@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from ..arguments.structures import Foreign
 from ..ir.lines import user_level
-from ..state.waiting import Room
+from ..state.capture_lock import CaptureLock
 
 if TYPE_CHECKING:
     from .runs import Run
 
-__all__ = ["PREFIX", "AsItIs"]
+__all__ = ["PREFIX", "Fallback"]
 
 MOST_IDLE, REST = 32, 256  # calls that run as they are, until so many are not looked at
 MEMORY = "which tensors need gradients, have some, share memory or are variables of the function"
 PREFIX = "compile: "  # of messages that stand in others
 
 
-class AsItIs:
+class Fallback:
     """A function that runs as it is where it has no program.
 
     Attributes:
@@ -39,7 +39,7 @@ class AsItIs:
     fullgraph: bool
     limit: int
     _count_: int
-    _room_: Room
+    _room_: CaptureLock
     _quick_: Callable
     _positional_: Callable
 

@@ -13,11 +13,11 @@ from ..ir.replay import replay
 from ..passes.eliminate_dead import eliminate_dead, needed_nodes
 from ..passes.retrace import leaves, map_leaves, retrace
 from .cut import recomputed, saved_values
+from .differentiability import check, plain_reads, update_requires_grad
 from .joint import Joint
 from .linear import group, part
-from .obstacles import check, plain_reads, update_requires_grad
 
-__all__ = ["Version", "kind_of"]
+__all__ = ["GradientVersion", "kind_of"]
 
 
 def unpacked(node: Node, values: dict[Value, Any], sequence: Any) -> tuple:
@@ -53,7 +53,7 @@ def fits(kind: Any, x: Any, strides: bool = False) -> bool:
     return not isinstance(x, Tensor) and kind == kind_of(x)
 
 
-class Version:
+class GradientVersion:
     """The gradient of a graph for arguments of certain kinds.
 
     Attributes:
@@ -68,7 +68,7 @@ class Version:
         variants: of ``df``, by which cotangents are defined.
     """
 
-    def __init__(self, graph: Graph, arguments: Sequence[Any], memory: float | None, first: Version | None = None):
+    def __init__(self, graph: Graph, arguments: Sequence[Any], memory: float | None, first: GradientVersion | None = None):
         self.kinds = tuple(map(kind_of, arguments))
         self.name, self.names, self.memory = graph.name, [value.name for value in graph.inputs], memory
         numbers = iter(range(1 << 30))
@@ -146,7 +146,7 @@ class Version:
         self.df_input_vjps = list(joint.live) if self.wanted else []
         self.extra = len(self.temporaries)
 
-    def follow(self, first: Version) -> None:
+    def follow(self, first: GradientVersion) -> None:
         """Take the lists of the version that callers know: what it saves must be among what that one saves.
 
         Raises:

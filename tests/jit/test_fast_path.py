@@ -4,8 +4,8 @@ import pytest
 
 import nbgrad
 from nbgrad.jit import trace
-from nbgrad.jit.capture import calls, capture
-from nbgrad.modes.interpreters import quick_calls
+from nbgrad.jit.capture import call_nodes, capture
+from nbgrad.modes.interpreters import fast_paths
 from nbgrad.nn import functional
 
 PROGRAMS = [
@@ -24,14 +24,14 @@ def test_graphs_are_those_of_calls_that_ask(fn, monkeypatch, unchecked):
     """The same graph, flags and lines too."""
     x, y = nbgrad.ones(3, 4, requires_grad=True), nbgrad.full((3, 4), 2.0, requires_grad=True)
     quick = trace(fn, x, y)
-    monkeypatch.delitem(quick_calls, capture.Trace)
+    monkeypatch.delitem(fast_paths, capture.Trace)
     assert str(trace(fn, x, y)) == str(quick)
 
 
 def test_usual_calls_ask_no_interpreter(monkeypatch, unchecked):
     """Elementwise and planned calls do not come to the capture's interpreter; a call under saved-tensor hooks does."""
     asked = []
-    run = calls.run_call
+    run = call_nodes.run_call
     monkeypatch.setattr(capture, "run_call", lambda trace, call, below: asked.append(call.op.name) or run(trace, call, below))
     x = nbgrad.ones(3, requires_grad=True)
     trace(lambda x: (x * 2).sum(), x)
