@@ -104,8 +104,8 @@ from .methods.install import declare as declare
 from .methods.low_rank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from .methods.memory import release_memory as release_memory
 from .methods.plain_functions import (
-    atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_tensors as broadcast_tensors,
-    column_stack as column_stack, detach as detach, fill as fill, range as range, unravel_index as unravel_index,
+    atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, column_stack as column_stack, detach as detach,
+    fill as fill, range as range, unravel_index as unravel_index,
 )
 from .methods.printing import (
     get_printoptions as get_printoptions, printoptions as printoptions, set_printoptions as set_printoptions,
@@ -339,6 +339,8 @@ def block_diag(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
     """Matrices along the diagonal of one, zeros elsewhere; vectors are rows, numbers matrices of one element."""
 def bmm(input: Array, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The products of two batches of matrices, (b, m, k) by (b, k, n)."""
+def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Views of one shape, to which all operands broadcast."""
 def broadcast_to(x: Array, shape: Ints) -> Tensor: """``x.expand(shape)``."""
 def bucketize(input: Operand, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False,
               out: Tensor | None = None) -> Tensor:

@@ -34,8 +34,8 @@ def broadcast_tensors(*tensors):
     """Views of one shape, to which all operands broadcast."""
     tensors = as_list(tensors)
     require_tensors("broadcast_tensors", *tensors)
-    shape = broadcast_shapes("broadcast_tensors", [tuple(x.shape) for x in tensors])
-    return tuple(x.expand_shape(shape) for x in tensors)
+    shape, expand = broadcast_shapes("broadcast_tensors", [x.layout.shape for x in tensors]), CALLS["expand_shape"]
+    return tuple([expand(x, shape) for x in tensors])
 
 
 # ---- diagonals, rotations, blocks -------------------------------------------------------------------------------------

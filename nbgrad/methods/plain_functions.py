@@ -9,9 +9,9 @@ from ..base.calls import CALLS
 from ..base.dtypes import INTEGER, DTypeLike, dtype_of, float64, get_default_dtype, int64
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import special
+from ..composites.shapes import as_list
 from ..creation.factories import arange, empty_like, leaf, python_number
 from ..dispatch.out import write_out
-from ..tensors.layout import broadcast_shapes as common_shape
 from ..tensors.tensor import Tensor
 from .tensor_info import require_tensor
 
@@ -19,7 +19,6 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
-    "broadcast_tensors",
     "column_stack",
     "detach",
     "fill",
@@ -28,33 +27,11 @@ __all__ = [
 ]
 
 
-def as_sequence(tensors: tuple) -> tuple:
-    """Tensors given one by one, or as one sequence."""
-    return tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
-
-
-def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """The tensors expanded to their common shape: views.
-
-    Raises:
-        ShapeError: they do not broadcast. ArgumentError: one is no tensor.
-
-    >>> import nbgrad
-    >>> x, y = nbgrad.broadcast_tensors(nbgrad.tensor([1.0, 2.0]), nbgrad.tensor([[3.0], [4.0]]))
-    >>> y
-    tensor([[3., 3.],
-            [4., 4.]])
-    """
-    xs = [require_tensor("broadcast_tensors", x) for x in as_sequence(tensors)]
-    shape = common_shape("broadcast_tensors", [x.layout.shape for x in xs])
-    return tuple(CALLS["expand_shape"](x, shape) for x in xs)
-
-
 def reshaped(op: str, tensors: tuple, shape: Any) -> Any:
     """``shape(sizes)`` for one tensor, or for each of several."""
     made = tuple(
         CALLS["view_shape"](x, shape(x.layout.shape)) if shape(x.layout.shape) != x.layout.shape else x
-        for x in (require_tensor(op, x) for x in as_sequence(tensors))
+        for x in (require_tensor(op, x) for x in as_list(tensors))
     )
     return made[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else made
 
