@@ -65,6 +65,20 @@ def is_simple(edge, accumulator: type) -> bool:
     return type(edge) is not accumulator and isinstance(edge, Node) and edge._outputs_ is ONE
 
 
+@native
+def free_saved(node: Node, freed: Callable) -> None:
+    """Let go of what a node saved, if its rule says so: ``freed`` becomes its ``backward``. That dies last: it may run anything."""
+    frees = node._rule_.frees
+    if frees is not True:
+        if frees is not False:
+            frees(node)
+        return
+    first, second, third, attrs, backward = node._s0_, node._s1_, node._s2_, node._attrs_, node._backward_
+    node._s0_ = node._s1_ = node._s2_ = node._attrs_ = None
+    node._backward_ = freed
+    del first, second, third, attrs, backward
+
+
 @bound
 class Steps:
     """``advance(work, node)``, a node's turn in a pass, and its two halves, ``run`` and ``send``.
@@ -119,18 +133,6 @@ class Steps:
                 return
         buffers[below] = add(held, value)
 
-    def free(self, node: Node) -> None:
-        """Let go of what a node saved, if its rule says so. That dies last, as it may run anything."""
-        frees = node._rule_.frees
-        if frees is not True:
-            if frees is not False:
-                frees(node)
-            return
-        first, second, third, attrs, backward = node._s0_, node._s1_, node._s2_, node._attrs_, node._backward_
-        node._s0_ = node._s1_ = node._s2_ = node._attrs_ = None
-        node._backward_ = self.freed
-        del first, second, third, attrs, backward
-
     @native(inline=True)
     def run(self, node: Node, g, create, parts):
         """The results of a plain node on what has arrived for it: of its ``backward``, or of the part that the pass is about."""
@@ -184,7 +186,7 @@ class Steps:
         if not single and grads is not None and len(several) < count:
             count = len(several)
         if frees:
-            self.free(node)
+            free_saved(node, self.freed)
         first = None
         ready: list | None = None
         for k in range(count):

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from .language import bound, native
-from .steps import stands_for_itself
+from .steps import free_saved, stands_for_itself
 
 if TYPE_CHECKING:
     from ..graph.node import Node
@@ -77,16 +77,7 @@ class Speller:
     def free(self, nodes: list) -> None:
         """Let go of what nodes saved, where their rules say so."""
         for found in nodes:
-            node = cast(Node, found)
-            frees = node._rule_.frees
-            if frees is not True:
-                if frees is not False:
-                    frees(node)
-                continue
-            first, second, third, attrs, backward = node._s0_, node._s1_, node._s2_, node._attrs_, node._backward_
-            node._s0_ = node._s1_ = node._s2_ = node._attrs_ = None
-            node._backward_ = self.freed
-            del first, second, third, attrs, backward
+            free_saved(cast(Node, found), self.freed)
 
     @native(inline=True)
     def spell_node(self, node: Node, words: list, values: list) -> bool:
