@@ -1,7 +1,7 @@
 """Anomaly mode: it finds where a failing node was recorded, what wrote to a saved tensor, and which node made the first NaN.
 
 While the mode is on, in the whole process,
-  - every new node keeps its ``Place``, the stack at its recording (NOTE [Places] in native/places.py); a node that is recorded
+  - every new node keeps its ``Place``, the stack at its recording (NOTE [Places] in native/node_lines.py); a node that is recorded
     while a pass runs another node keeps that one, too, as its parent;
   - in-place writes are noted by storage, so that a version error can name the line that wrote;
   - the engine walks with ``watched_walk``: what nodes return is searched for NaN, and a failure is reported with the node's place.
@@ -40,7 +40,7 @@ from .graph.saved import remember_writer, writes
 from .graph.task import GraphTask, state
 from .kernels.cpu.build import Program, address
 from .kernels.templates.nan import nan_loop
-from .native.places import FRAMES, MOST_FRAMES, PLACES
+from .native.node_lines import FRAMES, MOST_FRAMES, PLACES
 from .native.plans import pack_record
 from .tensors.batch_levels import BATCHED, whole
 from .tensors.choices import opened
@@ -190,7 +190,7 @@ def reads_frames() -> bool:
 
 @cache
 def watcher() -> tuple:
-    """The tuple by which native code notes places: see ``Watcher`` in native/places.py."""
+    """The tuple by which native code notes places: see ``Watcher`` in native/node_lines.py."""
     return _table if reads_frames() else None, capture_place, _running, induced, remember_writer
 
 

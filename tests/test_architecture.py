@@ -555,7 +555,7 @@ ASK_FOR_THE_DEVICE = {
     "composites.index_writes composites.positions composites.counts composites.order_statistics composites.subscript "
     "forward.programs": ("what is prepared of calls: kernels of the CPU alone"),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "
-    "methods.files.memory methods.memory creation.pinning jit.ir.literals data.transport tensors.shared multiprocessing "
+    "methods.files.storage_bytes methods.memory creation.pinning jit.ir.literals data.transport tensors.shared multiprocessing "
     "autograd.gradcheck": ("doors: what leaves a tensor, or comes in"),
     "lowering.device creation.factories creation.constants creation.generators methods.random": "what is made, and moved, where",
     "engine autograd.entry autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (

@@ -1,4 +1,4 @@
-"""Derive the polynomial coefficients of ``nbgrad/kernels/scalars/tables.py`` (needs mpmath; run by hand).
+"""Derive the polynomial coefficients of ``nbgrad/kernels/scalars/constants.py`` (needs mpmath; run by hand).
 
 Every polynomial is the weighted minimax fit of a smooth function, found by Remez exchange in 60 digits and then rounded
 to the dtype; the error printed beside it is that of the rounded one, relative to the result it goes into.

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, overload
 from ..base.bounded import Plans
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, GradError, RangeError, RootError, ShapeError
-from ..base.functions import attach
+from ..base.function_attributes import attach
 from ..base.grad_mode import mode, refuse_in_transform, special, unusual
 from ..batch.gradients import with_batched_cotangents, with_batched_tensors
 from ..batch.tensors import has_batched

@@ -24,7 +24,7 @@ from typing import Any, Callable, Iterable
 
 from ..base.calls import CALLS
 from ..base.errors import GradError, InplaceError, ShapeError
-from ..base.functions import parameter_names
+from ..base.function_attributes import parameter_names
 from ..base.grad_mode import dual_levels
 from ..dispatch.inplace_views import inplace_views
 from ..dispatch.movements import Cotangents, movement_call

@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError
-from ..base.functions import attach
+from ..base.function_attributes import attach
 from ..base.grad_mode import mode
 from ..dispatch.writes import overwrite
 from ..graph.edges import requires_grad

@@ -26,7 +26,7 @@ from ..base.dtypes import (
     uint64,
 )
 from ..base.errors import ArgumentError, DTypeError, OutOfMemoryError, RangeError, ShapeError
-from ..base.functions import attach
+from ..base.function_attributes import attach
 from ..base.grad_mode import call_tracers, capture_of_thread, note_leaf, special, traces, unusual
 from ..dispatch.out import write_out
 from ..graph.edges import requires_grad as has_grad

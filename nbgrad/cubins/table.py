@@ -17,9 +17,9 @@ from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.folds import STAGES, lanes_for as reduced_lanes
 from ..kernels.cuda.gates import Gate, gates_for, no_spills
 from ..kernels.cuda.moments import variance_accumulator
+from ..kernels.cuda.multi_tensor import FEW_ROWS, elementwise_rows, fold_rows, most_rows
 from ..kernels.cuda.random import random_fill, random_keep, random_source
 from ..kernels.cuda.reductions import reduce_columns, reduce_rows, reduce_short_rows
-from ..kernels.cuda.tables import FEW_ROWS, elementwise_rows, fold_rows, most_rows
 from ..kernels.cuda.templates import Signature, Template, accumulate, array, elementwise, index_source, number, strided
 from ..kernels.cuda.vectors import SERIES, is_guarded, lanes_for
 from ..kernels.templates.philox import DISTRIBUTIONS, numbers_of_block, parameters_dtype

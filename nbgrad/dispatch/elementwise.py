@@ -15,7 +15,7 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import of_default_dtype
 from ..base.errors import ArgumentError
-from ..base.functions import attach
+from ..base.function_attributes import attach
 from ..base.grad_mode import mode, special, traces
 from ..graph.saved import EnteredHooks
 from ..modes.interpreters import FastPath, fast_paths, intercept, is_marked, known_call

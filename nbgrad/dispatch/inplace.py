@@ -13,7 +13,7 @@ from ..base.bounded import Plans, keep
 from ..base.calls import CALLS
 from ..base.dtypes import bool_, of_default_dtype
 from ..base.errors import ArgumentError, DTypeError
-from ..base.functions import attach
+from ..base.function_attributes import attach
 from ..base.grad_mode import mode, special, traces
 from ..graph.edges import edge_of, requires_grad
 from ..graph.saved import active_hooks

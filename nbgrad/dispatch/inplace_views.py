@@ -6,7 +6,7 @@ import inspect
 from typing import Callable
 
 from ..base.calls import CALLS
-from ..base.functions import attach
+from ..base.function_attributes import attach
 from ..base.grad_mode import mode, traces
 from ..graph.edges import edge_of, note_retained, requires_grad
 from ..graph.saved import count_write

@@ -20,7 +20,7 @@ from typing import Any, Callable
 from weakref import ref
 
 from ..base.bounded import Plans
-from ..base.functions import parameter_names
+from ..base.function_attributes import parameter_names
 from ..base.grad_mode import mode
 from ..graph.cotangents import plus
 from ..graph.edges import Edge, Node, edge_of, next_seq, requires_grad

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, Callable, Collection, Iterable
 
 from ..base.bounded import keep
-from ..base.functions import parameter_names
+from ..base.function_attributes import parameter_names
 from ..base.grad_mode import dual_levels, mode, traces
 from ..graph.edges import Node, edge_of, next_seq, requires_grad
 from ..graph.saved import Guarded, freed_backward, freed_error, require_history, tensors_in, unpack_alike

@@ -135,7 +135,7 @@ def fused_updates(
 def update_there(
     rule: Callable, rows: list[Row], scalars: dict[str, Any], together: bool | None, singles: tuple[str, ...], compute: DType | None
 ) -> None:
-    """``fused_updates`` of rows on GPUs; a captured program joins them itself (jit/execution/update_tables.py)."""
+    """``fused_updates`` of rows on GPUs; a captured program joins them itself (jit/execution/multi_tensor_updates.py)."""
     held = {name: x for name, x in scalars.items() if is_held(x)}
     if held:
         scalars, singles = {name: x for name, x in scalars.items() if name not in held}, (*singles, *held)
@@ -192,7 +192,7 @@ def together_plan(
     layouts: tuple[tuple[Layout, ...], ...],
 ) -> tuple[Any, Any]:
     """The launches of many rows, and the rows that are alone."""
-    from .device_tables import table_launches
+    from .device_multi_tensor import table_launches
 
     for row in layouts:
         check_layouts(row, outputs, len(singles))

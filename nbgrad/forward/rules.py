@@ -19,7 +19,7 @@ from ..base.bounded import MOST_PLANS
 from ..base.calls import CALLS
 from ..base.dtypes import DType
 from ..base.errors import NotSupportedError
-from ..base.functions import parameter_names
+from ..base.function_attributes import parameter_names
 from ..base.grad_mode import call_tracers, mode, traces
 from ..creation.factories import new_full
 from ..dispatch.formulas import Formula

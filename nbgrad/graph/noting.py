@@ -1,6 +1,6 @@
 """What is noted of every node that is recorded, beside what it computes: its place in anomaly mode, its streams on GPUs.
 
-Both are one word to native code, which tests it where a node is made: NOTE [Places] of native/places.py.
+Both are one word to native code, which tests it where a node is made: NOTE [Places] of native/node_lines.py.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Noted:
 
 
 def note(places: tuple | None) -> None:
-    """Note places, in anomaly mode; None: no longer. See NOTE [Places] of native/places.py."""
+    """Note places, in anomaly mode; None: no longer. See NOTE [Places] of native/node_lines.py."""
     Noted.places = places
     renew()
 

@@ -12,7 +12,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.grad_mode import capture_of_thread
-from .steps import stepped
+from .runge_kutta import stepped
 from .tableaus import FIXED, combined
 
 __all__ = ["Adams", "bashforth", "is_close", "moulton"]

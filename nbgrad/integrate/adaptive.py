@@ -10,7 +10,7 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import RangeError
 from .problem import Problem, Settings
-from .steps import Segment, slopes_of
+from .runge_kutta import Segment, slopes_of
 from .tableaus import combined
 
 __all__ = ["Adaptive", "root_mean_square"]

@@ -12,7 +12,7 @@ from ..base.errors import ArgumentError, RangeError
 from .adaptive import Adaptive
 from .fixed import fixed_segments
 from .problem import Problem, Settings
-from .steps import Segment
+from .runge_kutta import Segment
 from .tableaus import ADAPTIVE
 
 __all__ = ["Found", "Sought", "found_event"]

@@ -13,7 +13,7 @@ from .. import Tensor
 from ..base.errors import RangeError
 from .adams import Adams, is_close
 from .problem import Problem, Settings
-from .steps import Segment, slopes_of, stepped
+from .runge_kutta import Segment, slopes_of, stepped
 from .tableaus import ADAMS, FIXED, combined
 
 __all__ = ["by_fixed_steps", "by_scan", "fixed_segments"]

@@ -17,11 +17,11 @@ from typing import Callable
 from . import prims
 from .instantiate import instantiate
 from .prims import copysign, fabs, fma, sqrt, where
+from .scalars.constants import BY_DTYPE
 from .scalars.exponential import cosh as real_cosh, exp as real_exp, exp2 as real_exp2, expm1 as real_expm1, sinh as real_sinh
 from .scalars.inverse_hyperbolic import asinh as real_asinh
 from .scalars.logarithm import log as real_log, log1p as real_log1p
 from .scalars.rounding import hypot
-from .scalars.tables import BY_DTYPE
 from .scalars.trigonometric import angle_is_huge, atan2, cos as real_cos, cos_precise, sin as real_sin, sin_precise
 
 __all__ = ["COMPLEX_FUNCTIONS", "COMPLEX_GUARDS"]

@@ -13,7 +13,7 @@ A scalar function (``scalars/``) uses Python arithmetic, comparisons, ``&`` and 
 
 Integer steps of a float function are primitives, not ``+`` and ``>>``, because Numba widens every integer expression to
 64 bits: half the lanes of a float32 loop. In functions that must vectorise a magic-number addition (``ROUND`` in
-``scalars/tables.py``) replaces ``to_int`` and ``to_float``: AVX2 converts no 64-bit integers.
+``scalars/constants.py``) replaces ``to_int`` and ``to_float``: AVX2 converts no 64-bit integers.
 
 ``numpy_prims`` work on scalars and whole arrays (the oracle and the interpreter); ``llvm_prims`` are Numba intrinsics
 whose LLVM bodies the CPU and the CUDA target share, so that the two compilers cannot drift apart.

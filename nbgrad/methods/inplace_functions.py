@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-from ..base.functions import attach
+from ..base.function_attributes import attach
 from ..ops.core import OPS, Elementwise
 from ..tensors.tensor import Tensor
 

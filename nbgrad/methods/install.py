@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, OperatorError
-from ..base.functions import attach
+from ..base.function_attributes import attach
 from ..base.overriding import overrides_functions
 from ..dispatch.arguments import other_names
 from ..dispatch.elementwise import call_of

@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Callable
 
 from ..base.calls import CALLS
-from ..base.functions import attach
+from ..base.function_attributes import attach
 from ..tensors.memory_format import order_of, preserve_format
 from ..tensors.tensor import Tensor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Callable
 
-from ..base.functions import attach
+from ..base.function_attributes import attach
 from ..graph.node import RemovableHandle
 from ..tensors.tensor import Parameter, Tensor
 

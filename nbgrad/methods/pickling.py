@@ -21,7 +21,7 @@ from ..tensors.batch_levels import leave_graph
 from ..tensors.layout import Layout, marked_layout
 from ..tensors.storage import CPU, Device, Storage, located, wrap_array
 from ..tensors.tensor import Parameter, Tensor, native, new_meta, put_layout
-from .files import memory
+from .files import storage_bytes
 from .pickled_hooks import warn_if_has_hooks
 
 __all__ = ["install_pickling"]
@@ -34,13 +34,13 @@ def reduce_storage(storage: Storage):
     """A storage as bytes: they survive any protocol, and bfloat16 has no pickle of its own."""
     on_cpu = storage.device is CPU
     name, where = (storage.array.dtype.name, ()) if on_cpu else ("uint8", (storage.device,))
-    return storage_of, (memory.bytes_of(storage), name, storage.writable is not False, *where)
+    return storage_of, (storage_bytes.bytes_of(storage), name, storage.writable is not False, *where)
 
 
 def storage_of(data: np.ndarray, name: str, writable: bool, device: Device = CPU) -> Storage:
     """The storage that ``reduce_storage`` describes, on memory of its own."""
     if (device := located(device)) is not CPU:
-        return memory.storage_of(data, uint8, device)
+        return storage_bytes.storage_of(data, uint8, device)
     array = np.array(data).view(dtype_of(name).numpy)
     array.flags.writeable = writable
     return wrap_array(array, writable)

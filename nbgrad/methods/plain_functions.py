@@ -15,16 +15,7 @@ from ..dispatch.out import write_out
 from ..tensors.tensor import Tensor
 from .tensor_info import require_tensor
 
-__all__ = [
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "column_stack",
-    "detach",
-    "fill",
-    "range",
-    "unravel_index",
-]
+__all__ = ["atleast_1d", "atleast_2d", "atleast_3d", "column_stack", "detach", "fill", "range", "unravel_index"]
 
 
 def reshaped(op: str, tensors: tuple, shape: Any) -> Any:

@@ -24,7 +24,7 @@ import numpy as np
 
 from ..base.dtypes import dtype_of
 from ..base.errors import RangeError
-from ..methods.files.memory import address_of
+from ..methods.files.storage_bytes import address_of
 from ..methods.pickling import reduce_storage
 from ..tensors.shared import mapped, share, shared_owner
 from ..tensors.storage import CPU, Storage, wrap_array

@@ -20,7 +20,7 @@ goes, 4 the heap's words, 5 the bits of other streams than the list's that have 
 NOTE [Blocks of other streams]: memory is reused by the stream whose list it lies in, which needs to wait for nothing. What another
 stream does with it is noted, by each launch as by ``record_stream``; at its end such a block goes into a chain of its own. The next
 request that no list can meet records an event on each of those streams, one for all blocks of the chain; a later one that finds it
-reached puts the blocks into their lists (``tensors/waiting.py``). So nothing is called where memory ends, which may be anywhere.
+reached puts the blocks into their lists (tensors/stream_blocks.py). So nothing is called where memory ends, which may be anywhere.
 
 NOTE [Device records]: a record (NOTE [Plan record]) with the flag ON_DEVICE has these parameters: 0 bytes of workspace, 1 number of
 steps, then the steps. A step: 0 words that it takes, 1 kernel, 2 to 4 blocks (0 along x: as many as ``tile`` needs for the elements

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 from ..kernels.cpu.pool import HAS_WORKERS
 from .heaps import Heap, device_array_for, launch_steps
 from .language import Row, Static, Words, bound, entry, native
-from .places import note_write
+from .node_lines import note_write
 from .plans import LATE, ON_DEVICE, DeviceRecord, Plan
 from .primitives import (
     address_of,

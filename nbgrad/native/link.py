@@ -28,8 +28,8 @@ from . import (
     language,
     launches,
     nans,
+    node_lines,
     objects,
-    places,
     plans,
     primitives,
     recording,
@@ -57,7 +57,7 @@ if HAS_WORKERS:
 else:
     from . import serial as threads  # type: ignore[no-redef]
 
-MODULES = (threads, heaps, launches, places, calls, recording, steps, nans, sequences, actors, repeats, surveys)
+MODULES = (threads, heaps, launches, node_lines, calls, recording, steps, nans, sequences, actors, repeats, surveys)
 GLOBALS = {
     "ndarray_type": lambda: id(np.ndarray),
     "new_from_descr": lambda: numpy_function(objects.NEW_FROM_DESCR),
@@ -66,7 +66,7 @@ GLOBALS = {
 UNBOUND = {
     launches: ("fresh", "into", "tensor", "alias", "next_seq", "seq_to_come"),
     recording: ("number_node", "requires_grad", "edge_of"),
-    places: ("place", "watch"),
+    node_lines: ("place", "watch"),
     calls: ("apart",),
     sequences: ("are_bare", "count_writes", "may_write"),
     repeats: ("repeat",),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .language import bound, entry, native
 from .launches import CHANGED, NO_TENSOR, alias, next_seq
-from .places import note_place
+from .node_lines import note_place
 from .plans import MovementPlan
 from .primitives import allocate, copy_slots, hide, new, put, words_of
 

@@ -31,7 +31,7 @@ from .calls import recording
 from .heaps import MINE, Heap, device_array, entered, note_tensor, note_uses
 from .language import Row, Words, bound, entry, native
 from .launches import CHANGED, array_of, data, launch_there, make, put_number
-from .places import note_write
+from .node_lines import note_write
 from .plans import Plan
 from .primitives import (
     address_of,

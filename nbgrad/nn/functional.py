@@ -78,7 +78,7 @@ from .. import (
     zeros_like,
 )
 from ..base.errors import ArgumentError, RangeError, ShapeError
-from ..base.functions import attach
+from ..base.function_attributes import attach
 from .attention import multi_head_attention_forward, scaled_dot_product_attention
 from .bags import embedding_bag
 from .bilinear import bilinear

@@ -15,7 +15,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import RangeError, ShapeError
-from ..base.functions import attach
+from ..base.function_attributes import attach
 
 __all__ = [
     "calculate_gain",

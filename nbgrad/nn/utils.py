@@ -140,7 +140,7 @@ def _norms_together(grads: list[Any], p: float) -> list[Any]:
             groups[x.device, x.dtype].append(x if x.layout.dense and not x.layout.neg else x.contiguous())
     if op is None or not groups:
         return []
-    from ..lowering.cuda.tables import folded_together
+    from ..lowering.cuda.multi_tensor import folded_together
 
     return [folded_together(op, members) for members in groups.values()]
 

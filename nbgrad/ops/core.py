@@ -19,7 +19,7 @@ from copy import copy
 from functools import cache
 from typing import Any, Callable
 
-from ..base.functions import attach, parameter_names
+from ..base.function_attributes import attach, parameter_names
 from .expr import PREDICATES, ZERO, Expr, conjugate, constant, plus, symbol, times
 
 __all__ = [

@@ -10,8 +10,8 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import ArgumentError, DimError, ShapeError
 from ..tensors.memory_format import strided
+from .coordinates import compressed, keys
 from .layouts import SparseLayout, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
-from .places import compressed, keys
 from .tensors import SparseTensor, handles, made, require_matrix, summed
 
 __all__ = ["coordinates", "dense", "to_sparse", "to_sparse_bsc", "to_sparse_bsr", "to_sparse_coo", "to_sparse_csc", "to_sparse_csr"]

@@ -11,8 +11,8 @@ from ..base.calls import CALLS
 from ..base.errors import NotSupportedError, RangeError, ShapeError
 from ..base.grad_mode import special, traces
 from .conversions import coordinates, dense
+from .coordinates import found_among, keys
 from .layouts import sparse_coo
-from .places import found_among, keys
 from .tensors import SparseTensor, handles, made, summed
 
 __all__ = ["add", "mul"]

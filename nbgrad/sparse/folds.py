@@ -11,7 +11,7 @@ from ..base.calls import CALLS
 from ..base.errors import NotSupportedError
 from ..ops.shapes import wrap
 from .conversions import coordinates
-from .places import keys
+from .coordinates import keys
 from .tensors import SparseTensor, handles, require_sparse, summed
 
 __all__ = ["log_softmax", "softmax", "sum"]

@@ -13,9 +13,9 @@ from ..base.errors import NotSupportedError, ShapeError
 from ..base.grad_mode import traces
 from ..tensors.batch_levels import is_batched
 from .conversions import coordinates, dense
+from .coordinates import compressed, stretches
 from .elements import add, in_layout_of
 from .layouts import sparse_coo, sparse_csc, sparse_csr
-from .places import compressed, stretches
 from .tensors import SparseTensor, handles, made, require_matrix, require_sparse, summed
 
 __all__ = ["addmm", "hspmm", "mm", "sampled_addmm", "smm", "spdiags", "spmm", "sspaddmm"]

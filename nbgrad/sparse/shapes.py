@@ -11,9 +11,9 @@ from ..base.dtypes import bool_
 from ..base.errors import DimError, NotSupportedError, ShapeError
 from ..ops.shapes import wrap
 from .conversions import coordinates
+from .coordinates import found_among, keys, stretches
 from .elements import in_layout_of
 from .layouts import HANDLERS, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
-from .places import found_among, keys, stretches
 from .tensors import SparseTensor, handles, made, require_matrix, require_sparse
 
 __all__ = ["cat", "sparse_mask", "transpose"]

@@ -13,8 +13,8 @@ from ..base.grad_mode import special, traces
 from ..graph.edges import RemovableHandle
 from ..methods.pytree import register_pytree_node
 from ..tensors.tensor import native, put_layout
+from .coordinates import in_order, spread, summed_at
 from .layouts import HANDLERS, SparseLayout, layout_of_sparse, no_elements, sparse_coo
-from .places import in_order, spread, summed_at
 from .printing import text_of_sparse
 
 __all__ = ["SparseTensor", "handles", "made", "require_matrix", "require_sparse", "sparse_coo", "summed"]

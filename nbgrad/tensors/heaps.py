@@ -19,7 +19,7 @@ from ..native.heaps import CLASSES, HEAP_WORDS, Heap, class_bytes
 from ..native.objects import BYTES_ITEMS
 from .choices import StreamOfCard, begun, captures, current, opened, when_used
 from .storage import Device
-from .waiting import MOST_BITS, Waiting
+from .stream_blocks import MOST_BITS, Waiting
 
 __all__ = ["HeapOfCard", "current_index", "heap_of", "heap_on", "opened", "use_on"]
 

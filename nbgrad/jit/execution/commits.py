@@ -9,7 +9,7 @@ from ..ir.ir import Value
 from ..ir.steps import DeviceLaunch, Launch, Place, Schedule, Window
 from ..nodes.updates import UPDATE, plan_of_update
 from .launches import launch
-from .update_tables import join_updates
+from .multi_tensor_updates import join_updates
 
 __all__ = ["add_commits"]
 

@@ -19,11 +19,11 @@ from __future__ import annotations
 from typing import Callable
 
 from . import bessel, exponential, gamma, integers, logarithm, polynomials, rounding, special, trigonometric
+from .constants import BY_DTYPE
 from .exponential import cosh, erf, exp, exp2, expm1, sigmoid, sinh, softplus, tanh
 from .inverse_hyperbolic import acosh, asinh, atanh
 from .logarithm import log, log1p, log2, log10
 from .power import pow_
-from .tables import BY_DTYPE
 
 __all__ = ["FUNCTIONS", "INT_FUNCTIONS", "BY_DTYPE", "GUARDS", "PRECISE", "COMMON", "ABREAST", "functions"]
 

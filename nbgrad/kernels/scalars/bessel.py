@@ -10,10 +10,10 @@ right, so that loops vectorise. tests/kernels/test_special.py measures how far e
 from __future__ import annotations
 
 from ..prims import fabs, fma, sqrt, where
+from .constants import BY_DTYPE
 from .exponential import exp
 from .logarithm import log
 from .special import i0, i1
-from .tables import BY_DTYPE
 from .trigonometric import angle_is_huge, cos, cos_precise, sin, sin_precise
 
 # ---- Bessel functions ----------------------------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ Everything here is branch-free; NaN passes through every clamp, because a compar
 from __future__ import annotations
 
 from ..prims import copysign, fabs, fbits, fma, iadd, iand, ibits, ishl, ishr, isub, where
+from .constants import BY_DTYPE
 from .logarithm import log1p
-from .tables import BY_DTYPE
 
 
 def pow2(n):

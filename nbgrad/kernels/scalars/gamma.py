@@ -10,10 +10,10 @@ at a time: see NOTE [Guards].
 from __future__ import annotations
 
 from ..prims import copysign, fabs, sqrt, where
+from .constants import BY_DTYPE
 from .exponential import exp, expm1
 from .logarithm import log, log1p
 from .special import erfc, lgamma_large, lgamma_small
-from .tables import BY_DTYPE
 
 
 def lgamma_of_one_and(a):

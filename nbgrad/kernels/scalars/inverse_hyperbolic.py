@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 from ..prims import copysign, fabs, fma, sqrt, where
+from .constants import BY_DTYPE
 from .logarithm import log, log1p
 from .rounding import hypot
-from .tables import BY_DTYPE
 
 
 def asinh(x):

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from ..prims import fabs, fbits, fma, iadd, ibits, ior, ishl, ishr, isub, where
-from .tables import BY_DTYPE
+from .constants import BY_DTYPE
 
 
 def exponent(x):

@@ -7,7 +7,7 @@ Degrees are cut to whole numbers; below 0 there is no polynomial, and the value 
 from __future__ import annotations
 
 from ..prims import trunc, where
-from .tables import BY_DTYPE
+from .constants import BY_DTYPE
 
 
 def settled(n, whole, value):

@@ -5,9 +5,9 @@
 from __future__ import annotations
 
 from ..prims import fabs, fma, ibits, rint, where
+from .constants import BY_DTYPE
 from .exponential import scale
 from .logarithm import split_log
-from .tables import BY_DTYPE
 
 
 def log2_in_two_words(a):

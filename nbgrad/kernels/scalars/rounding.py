@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from ..prims import ceil, copysign, fabs, fbits, floor, fma, iadd, iand, ibits, ior, ishl, ishr, isub, rint, sqrt, trunc, where
-from .tables import BY_DTYPE
+from .constants import BY_DTYPE
 
 
 # A primitive under its own name is bound by instantiate; these make it a function like the others.

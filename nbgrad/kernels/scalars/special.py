@@ -9,10 +9,10 @@ measures how far each is from the truth.
 from __future__ import annotations
 
 from ..prims import copysign, fabs, floor, fma, ibits, isub, rint, sqrt, where
+from .constants import BY_DTYPE
 from .exponential import exp, exp_in_range
 from .logarithm import log, log_in_range
 from .power import pow_
-from .tables import BY_DTYPE
 from .trigonometric import cos, sin, tan
 
 # ---- the error function's relatives --------------------------------------------------------------------------------------

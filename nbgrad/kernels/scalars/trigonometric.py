@@ -11,7 +11,7 @@ scalars only.
 from __future__ import annotations
 
 from ..prims import copysign, fabs, fbits, fma, iand, ibits, ishl, ishr, isub, ixor, sqrt, to_float, where, widen
-from .tables import BY_DTYPE
+from .constants import BY_DTYPE
 
 
 def reduce_angle(x):

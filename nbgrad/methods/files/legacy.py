@@ -11,7 +11,7 @@ from ...base.dtypes import DType
 from ...base.errors import NotSupportedError
 from ...tensors.storage import Storage, located
 from .archive import damaged
-from .memory import blank_storage, put
+from .storage_bytes import blank_storage, put
 from .torch_makers import TypedStorage, dtype_of_kind, storage_id
 
 __all__ = ["MAGIC", "read_legacy"]

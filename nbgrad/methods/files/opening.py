@@ -12,8 +12,8 @@ from ...tensors.storage import located
 from .archive import Archive, damaged
 from .errors import LoadError
 from .legacy import MAGIC, read_legacy
-from .memory import storage_of
 from .restricted import restricted_load
+from .storage_bytes import storage_of
 from .torch_makers import TypedStorage, dtype_of_kind, no_storage, storage_id
 
 __all__ = ["read"]

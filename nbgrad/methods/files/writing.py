@@ -21,8 +21,8 @@ from ...tensors.tensor import Parameter, Tensor, is_sparse
 from ..pickled_hooks import warn_if_has_hooks
 from .archive import ArchiveWriter
 from .errors import SaveError
-from .memory import address_of, bytes_of
 from .names import STORAGES, Name, named
+from .storage_bytes import address_of, bytes_of
 
 __all__ = ["Contents", "pickled", "replace", "write"]
 

@@ -21,7 +21,7 @@ from .combined import ChainedScheduler, SequentialLR
 from .cosines import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from .cycles import CyclicLR, OneCycleLR
 from .factors import ConstantLR, ExponentialLR, LinearLR, MultiStepLR, PolynomialLR, StepLR
-from .functions import LambdaLR, MultiplicativeLR
+from .lambdas import LambdaLR, MultiplicativeLR
 from .plateau import ReduceLROnPlateau
 
 __all__ = [

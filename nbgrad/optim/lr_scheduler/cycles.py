@@ -9,7 +9,7 @@ from typing import Any
 from ...base.errors import RangeError
 from ..optimizer import Optimizer, require
 from .base import LRScheduler, set_option, spread
-from .functions import load_function, state_of_function
+from .lambdas import load_function, state_of_function
 
 __all__ = ["CyclicLR", "OneCycleLR", "cosine_between", "line_between"]
 

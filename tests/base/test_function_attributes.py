@@ -1,11 +1,11 @@
-"""What is read of functions: base/functions.py."""
+"""What is read of functions: base/function_attributes.py."""
 
 import functools
 import inspect
 
 import pytest
 
-from nbgrad.base.functions import parameter_names
+from nbgrad.base.function_attributes import parameter_names
 
 
 def several(g, x, /, y=1, *rest, dim=None, keepdim, **more):

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ..base.dtypes import DType
 from ..kernels.cuda.build import Recipe
+from ..kernels.cuda.multi_tensor import FEW_ROWS, blocks_of, elementwise_rows, most_rows, table_of
 from ..kernels.cuda.steps import Place, Step, Steps, operand, out
-from ..kernels.cuda.tables import FEW_ROWS, blocks_of, elementwise_rows, most_rows, table_of
 from ..kernels.cuda.templates import Operand, array, number, single
 from ..kernels.cuda.vectors import lanes_for
 from ..native.plans import MOST_IN_TABLES, NUMBER_CODES

@@ -14,8 +14,8 @@ from ...kernels.cuda.access import compute_dtype
 from ...kernels.cuda.accumulators import Accumulator, accumulator
 from ...kernels.cuda.build import Recipe
 from ...kernels.cuda.folds import lanes_for
+from ...kernels.cuda.multi_tensor import FEW_ROWS, FOLDED, blocks_of, fold_rows, most_rows, table_of
 from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand, out
-from ...kernels.cuda.tables import FEW_ROWS, FOLDED, blocks_of, fold_rows, most_rows, table_of
 from ...ops.core import OPS
 from ...tensors.layout import Layout, layout_of
 from ...tensors.tensor import Tensor, native
