@@ -106,7 +106,7 @@ class Crossing:
     def end(self) -> None:
         """Let the caller's streams wait for all others, and be current again."""
         try:
-            self.turn()
+            self.begin_node()
             for stream, heap in self.used.items():
                 event = heap.card.take_event()
                 heap.card.record(event, stream.handle)
@@ -119,7 +119,7 @@ class Crossing:
 
     # ---- turns ---------------------------------------------------------------------------------------------------------
 
-    def turn(self) -> None:
+    def begin_node(self) -> None:
         """The turn of another node begins."""
         for heap, event in self.events.values():
             heap.card.give_event(event)
@@ -128,7 +128,7 @@ class Crossing:
 
     def run_on(self, node: Node) -> None:
         """A node is about to run."""
-        self.turn()
+        self.begin_node()
         self.producer = self.choice_of(node)
         self.enter(self.producer)
 

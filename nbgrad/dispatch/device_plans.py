@@ -95,7 +95,7 @@ def refused(steps: Steps, outs: tuple[Layout, ...], codes: tuple[int, ...], plan
         KernelError: the driver, or a library, refuses the launch.
     """
     if code <= heaps.REFUSED:
-        raise next(step for step in steps.steps if isinstance(step, Call)).told(heaps.REFUSED - code)
+        raise next(step for step in steps.steps if isinstance(step, Call)).error_of(heaps.REFUSED - code)
     if code != heaps.MISALIGNED:
         raise failure(steps.steps[-1].name, code)
     plan.record = device_record(by_single(steps), outs, codes).complete()

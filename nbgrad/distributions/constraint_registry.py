@@ -57,7 +57,7 @@ def key_of(constraint: Any) -> type:
 biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
 
 
-def both(*of: Any) -> Callable:
+def register(*of: Any) -> Callable:
     """A decorator: for bijections and for other transforms."""
 
     def enter(factory: Callable) -> Callable:
@@ -69,27 +69,29 @@ def both(*of: Any) -> Callable:
     return enter
 
 
-both(constraints.real)(lambda constraint: transforms.identity_transform)
-both(constraints.corr_cholesky)(lambda constraint: transforms.CorrCholeskyTransform())
+register(constraints.real)(lambda constraint: transforms.identity_transform)
+register(constraints.corr_cholesky)(lambda constraint: transforms.CorrCholeskyTransform())
 biject_to.register(constraints.simplex, lambda constraint: transforms.StickBreakingTransform())
 transform_to.register(constraints.simplex, lambda constraint: transforms.SoftmaxTransform())
-both(constraints.lower_cholesky)(lambda constraint: transforms.LowerCholeskyTransform())
-both(constraints.positive_definite, constraints.positive_semidefinite)(lambda constraint: transforms.PositiveDefiniteTransform())
+register(constraints.lower_cholesky)(lambda constraint: transforms.LowerCholeskyTransform())
+register(constraints.positive_definite, constraints.positive_semidefinite)(
+    lambda constraint: transforms.PositiveDefiniteTransform()
+)
 
 
-@both(constraints.greater_than, constraints.greater_than_eq)
-def above(constraint: Any) -> transforms.Transform:
+@register(constraints.greater_than, constraints.greater_than_eq)
+def exp_above(constraint: Any) -> transforms.Transform:
     """exp, moved."""
     return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)])
 
 
-@both(constraints.less_than)
-def below(constraint: Any) -> transforms.Transform:
+@register(constraints.less_than)
+def exp_below(constraint: Any) -> transforms.Transform:
     """-exp, moved."""
     return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(constraint.upper_bound, -1)])
 
 
-@both(constraints.interval, constraints.half_open_interval)
+@register(constraints.interval, constraints.half_open_interval)
 def between(constraint: Any) -> transforms.Transform:
     """A sigmoid, moved and scaled unless it leads there itself."""
     low, high = constraint.lower_bound, constraint.upper_bound

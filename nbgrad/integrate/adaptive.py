@@ -88,10 +88,10 @@ class Adaptive:
             wanted = max(min(h, self.longest), self.shortest)
             end, whole = self.end_of(start, wanted)
             length = wanted if whole else self.sign * (end - start)
-            self.problem.tell("step", start, y, self.sign * length)
+            self.problem.call_back("step", start, y, self.sign * length)
             segment, error = self.attempt(start, y, end, first)
             accepted = error <= 1 or length <= self.shortest
-            self.problem.tell("accept_step" if accepted else "reject_step", start, y, self.sign * length)
+            self.problem.call_back("accept_step" if accepted else "reject_step", start, y, self.sign * length)
             h = self.next_step(start, length, error)
             if accepted:
                 h = h if whole else max(h, wanted)  # a step that was cut says nothing against longer ones

@@ -48,7 +48,7 @@ def from_time_to_time(problem: Problem, settings: Settings) -> Tensor:
         h = (t[k + 1] - t[k]) / count
         for n in range(count):
             start = t[k] + n * h
-            problem.tell("step", start, y, h)
+            problem.call_back("step", start, y, h)
             y = step(start, y, h)
         states.append(y)
     return nbgrad.stack(states)
@@ -79,7 +79,7 @@ def along(grid: Tensor, problem: Problem, settings: Settings) -> Tensor:
     sign, times, states, cubic = problem.sign, t.detach().tolist(), [y], settings.options.get("interp", "linear") == "cubic"
     for k, end in enumerate(grid.detach().tolist()[1:]):
         start, h = grid[k], grid[k + 1] - grid[k]
-        problem.tell("step", start, y, h)
+        problem.call_back("step", start, y, h)
         after = step(start, y, h)
         while len(states) < len(times) and sign * (times[len(states)] - end) <= 0:
             at = t[len(states)]
@@ -108,7 +108,7 @@ def fixed_segments(problem: Problem, settings: Settings) -> Iterator[Segment]:
     n = 0
     while True:
         start = t[0] + n * h
-        problem.tell("step", start, y, h)
+        problem.call_back("step", start, y, h)
         slopes = slopes_of(func, settings.tableau, start, y, h)
         after = y + h * combined(slopes, settings.tableau.result)
         yield Segment(func, settings.tableau, start, h, y, after, [*slopes, func(start + h, after)])

@@ -58,7 +58,7 @@ class Problem(NamedTuple):
         """1.0 where times rise, -1.0 where they fall."""
         return 1.0 if float(self.t[-1]) >= float(self.t[0]) else -1.0
 
-    def tell(self, what: str, t: Any, y: Tensor, h: Any) -> None:
+    def call_back(self, what: str, t: Any, y: Tensor, h: Any) -> None:
         """Call a callback, if there is one, with tensors."""
         if what in self.callbacks:
             like = self.t

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ..base.errors import ArgumentError
 
-__all__ = ["Library", "called", "pulled_back", "ran"]
+__all__ = ["Library", "called", "pulled_back", "run_forward"]
 
 
 class Library(NamedTuple):
@@ -25,7 +25,7 @@ class Library(NamedTuple):
     backward: Callable
 
 
-def ran(ctx: Any, name: str, fn: Callable, inner: Library, outer: Library, args: tuple) -> Any:
+def run_forward(ctx: Any, name: str, fn: Callable, inner: Library, outer: Library, args: tuple) -> Any:
     """The node's forward: ``fn``, of the inner library, on leaves that share the arguments' memory.
 
     Raises:

@@ -11,7 +11,7 @@ import nbgrad
 from .. import Tensor
 from ..autograd.function import Function, once_differentiable
 from ..base.errors import ArgumentError
-from .nodes import Library, called, pulled_back, ran
+from .nodes import Library, called, pulled_back, run_forward
 
 __all__ = ["from_torch", "nbgrad_function", "to_torch", "torch_function"]
 
@@ -93,7 +93,7 @@ def torch_function(fn: Callable) -> Callable:
         @staticmethod
         def forward(ctx: Any, *args: Any) -> Any:
             """Run ``fn`` with nbgrad's record."""
-            return ran(ctx, "torch_function", fn, inner, outer, args)
+            return run_forward(ctx, "torch_function", fn, inner, outer, args)
 
         @staticmethod
         @torch.autograd.function.once_differentiable
@@ -132,7 +132,7 @@ def nbgrad_function(fn: Callable) -> Callable:
         @staticmethod
         def forward(ctx: Any, *args: Any) -> Any:
             """Run ``fn`` with torch's record."""
-            return ran(ctx, "nbgrad_function", fn, inner, outer, args)
+            return run_forward(ctx, "nbgrad_function", fn, inner, outer, args)
 
         @staticmethod
         @once_differentiable

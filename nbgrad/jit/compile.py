@@ -211,7 +211,7 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
                     return self._again_(loose, fixed | error.leaves, args, kwargs)
                 except Exception as error:  # of what takes floats alone, perhaps
                     if not numbers or isinstance(error, Kept):
-                        raise told(error) from error.__cause__
+                        raise public_error(error) from error.__cause__
                     return self._again_(loose, fixed | numbers, args, kwargs)
                 if captured is not None:
                     again = functools.partial(self._captured_, key, loose, leaves, tree, numbers, ITEMS not in fixed, True)
@@ -334,7 +334,7 @@ class Method(Compiled):
         return self._origin_.__get__(copy.deepcopy(self._owner_, memo))
 
 
-def told(error: Exception) -> Exception:
+def public_error(error: Exception) -> Exception:
     """An error as programs know it."""
     known = not isinstance(error, GraphError) or type(error).__module__ == GraphError.__module__ or isinstance(error, Foreign)
     return error if known else GraphError(str(error))

@@ -154,7 +154,7 @@ class Gradient:
             tensors = [x.layout for x in leaves(tuple(inputs)) if isinstance(x, Tensor)]
             came = ", ".join(f"{layout.dtype.name} {list(layout.shape)}" for layout in tensors)
             raise GraphError(f"{self.df.name}: f was not called for arguments to which these values belong: {came}.")
-        if len(found) > 1 and any(not alike(found[0].df, other.df) for other in found[1:]):
+        if len(found) > 1 and any(not same_calls(found[0].df, other.df) for other in found[1:]):
             raise GraphError(
                 f"{self.df.name}: f was called for several arguments to which these values could belong. Hint: "
                 "gradient.at(*arguments).run_reverse(values)."
@@ -184,7 +184,7 @@ def adopt(made: Any, graph: Graph, gradient: Gradient) -> Any:
     return made
 
 
-def alike(one: Block, other: Block) -> bool:
+def same_calls(one: Block, other: Block) -> bool:
     """Whether two graphs make the same calls."""
     return described(one) == described(other)
 

@@ -173,11 +173,11 @@ def compiled_walk(task: GraphTask, seeds: list, create_graph: bool, current: dic
         if place is None:
             settle(leaves[number], None, task)
         else:
-            settle(leaves[number], taken(results, place), task)
+            settle(leaves[number], released(results, place), task)
     return None
 
 
-def taken(results: list, place: int) -> Tensor:
+def released(results: list, place: int) -> Tensor:
     """A result, which nobody else holds from here on unless it is another's too."""
     found: Tensor = results[place]
     results[place] = None
@@ -198,7 +198,7 @@ def captured_pass(
     """
     live = LiveProgram(words)
     live.learned, left = learned, {id(node) for node in callbacks}
-    for whole, pure in ways(nodes, callbacks):
+    for whole, pure in attempts(nodes, callbacks):
         if WORTH * len(whole) > len(nodes):
             break
         try:
@@ -223,7 +223,7 @@ def captured_pass(
     return live
 
 
-def ways(nodes: list[Node], callbacks: list[Node]) -> Iterator[tuple[set[int], bool]]:
+def attempts(nodes: list[Node], callbacks: list[Node]) -> Iterator[tuple[set[int], bool]]:
     """What to try: the nodes that Python runs, and whether hooks that only compute are captured."""
     whole = {id(node) for node in callbacks}
     yield whole, True

@@ -128,7 +128,7 @@ class Loaded(Compiled):
             f" ({count - 1} other kind{'s' * (count > 2)} of arguments do{'es' * (count == 2)} not fit either)" if count > 1 else ""
         )
         if not nearest:
-            asked = [variant.asks() for group in self._variants_.values() for variant in group if variant.asks()]
+            asked = [variant.first_guard() for group in self._variants_.values() for variant in group if variant.first_guard()]
             what = asked[0] if asked else "gradients of arguments, or memory that these share"
             raise GraphError(f"{name}: was saved for other answers: {what}. Hint: save it behind a call like this one.")
         raise ArgumentError(
@@ -151,7 +151,11 @@ class Loaded(Compiled):
             made = variant(tensors)
             if made is not MISSED:
                 return made
-        more = variant.acts is not None or any(node.effect != "pure" and not node.outs for node in graph.nodes) or variant.asking
+        more = (
+            variant.side_effects is not None
+            or any(node.effect != "pure" and not node.outs for node in graph.nodes)
+            or variant.asking
+        )
         if more or dual_levels:
             what = "takes no tangents" if dual_levels else "asks for values, prints or changes its arguments"
             raise GraphError(
@@ -164,7 +168,11 @@ class Loaded(Compiled):
     def _alike_(self, leaves: list, tree: Tree) -> LoadedVariant | None:
         """A variant for tensors of these shapes and flags, which may be batches."""
         for key, group in self._variants_.items():
-            if key[0] == key_of_tree(tree) and all(map(alike, key[1], leaves)) and (key[3] is mode.enabled or not any_flag(leaves)):
+            if (
+                key[0] == key_of_tree(tree)
+                and all(map(is_of_kind, key[1], leaves))
+                and (key[3] is mode.enabled or not any_flag(leaves))
+            ):
                 return group[0]  # type: ignore[return-value]
         return None
 
@@ -174,7 +182,7 @@ def any_flag(leaves: Sequence[Any]) -> bool:
     return any(isinstance(x, Tensor) and requires_grad(x) for x in leaves)
 
 
-def alike(kind: Any, leaf: Any) -> bool:
+def is_of_kind(kind: Any, leaf: Any) -> bool:
     """Whether a leaf is of a kind, but for its memory."""
     if not isinstance(leaf, Tensor):
         return (type(leaf), repr(leaf)) == kind

@@ -148,19 +148,19 @@ class Record:
             "freed": [numbers[value] for value in parts.freed],
             "ones": [list(map(list, each)) for each in variant.identities if isinstance(each, Ones)],
             "known": [k for k, value in enumerate(parts.graph.constants) if id(value.data) in parts.known],
-            "acts": None if variant.acts is None else self.acts(),
+            "acts": None if variant.side_effects is None else self.side_effects(),
             "history": self.history(results) if parts.live else None,
         }
 
-    def acts(self) -> dict[str, Any]:
+    def side_effects(self) -> dict[str, Any]:
         """What it does beside computing its results."""
-        acts: Any = self.which.acts
+        effects: Any = self.which.side_effects
         return {
-            "sources": [source.leaf for source in acts.sources],
-            "needed": acts.needed,
-            "times": acts.times,
-            "gradients": acts.gradients,
-            "count": acts.count,
+            "sources": [source.leaf for source in effects.sources],
+            "needed": effects.needed,
+            "times": effects.times,
+            "gradients": effects.gradients,
+            "count": effects.count,
         }
 
     def history(self, results: Sequence[Value]) -> dict[str, Any]:
@@ -248,20 +248,20 @@ def make_usual(variant: Run, backward: Backward) -> None:
 
 def refusals(variant: Run) -> Iterator[GraphError]:
     """Why a file cannot hold a variant."""
-    acts, parts = variant.acts, variant.parts
+    effects, parts = variant.side_effects, variant.parts
     if any(each.same for each in variant.identities if isinstance(each, Identity)):
         yield cannot("an argument that is a variable of the function, too", "give it another tensor")
-    if acts is not None:
-        sources = [source.leaf for source in acts.sources if isinstance(source, GradientOf)]
-        if acts.keep is not None or any(isinstance(source, StateOf) for source in acts.sources):
+    if effects is not None:
+        sources = [source.leaf for source in effects.sources if isinstance(source, GradientOf)]
+        if effects.keep is not None or any(isinstance(source, StateOf) for source in effects.sources):
             yield cannot("state in names, or of which tensors need gradients", "give it as an argument, and return what it becomes")
-        if len(sources) < len(acts.sources):
+        if len(sources) < len(effects.sources):
             yield cannot("numbers that an optimizer computes anew in every call", "give them as arguments")
-        if not all(isinstance(owner, int) for owner in (*sources, *(owner for owner, _ in (*acts.needed, *acts.gradients)))):
+        if not all(isinstance(owner, int) for owner in (*sources, *(owner for owner, _ in (*effects.needed, *effects.gradients)))):
             yield cannot("gradients of tensors that the program holds", "give these as arguments, or return gradients")
-        if not all(isinstance(target, int) for target in acts.targets):
+        if not all(isinstance(target, int) for target in effects.targets):
             yield cannot("writes to a tensor that the program holds", "give it as an argument, or return what it becomes")
-        if acts.after:
+        if effects.after:
             yield cannot("counters that go on from call to call", "give them as arguments")
     if parts.live and any(map(requires_grad, variant.learned)):
         what = "results with a history that leads to tensors that the program holds"

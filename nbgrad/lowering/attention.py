@@ -96,7 +96,7 @@ def in_order_of(x: Layout, shape: tuple[int, ...]) -> Layout:
     return layout_of(x.dtype, shape, like_strides(shape, (*x.strides[:-1], 0)), x.device)
 
 
-def lead(x: Layout) -> int:
+def leading_dimension(x: Layout) -> int:
     """Elements between the rows of matrices; of one row whatever is allowed."""
     return x.strides[-2] if x.shape[-2] > 1 else max(x.shape[-1], 1)
 
@@ -146,7 +146,7 @@ def plan(layouts, outs, batch, sizes, mask, attributes) -> GeneralPlan:
         blocks,
         int(attributes["causal"]),
         attributes["scale"],
-        *map(lead, (query, key, value, outs[0], g, second, third)),
+        *map(leading_dimension, (query, key, value, outs[0], g, second, third)),
         down,
     )
     walk = [len(batch), *batch]

@@ -19,7 +19,7 @@ from ..dispatch.prepared import recording_run
 from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
-from ..kernels.templates.count import before, counting_loop, insertion_loop
+from ..kernels.templates.count import counting_loop, insertion_loop, precedes
 from ..kernels.templates.keys import KEY_CONSTANTS
 from ..kernels.templates.select import rank_of
 from ..native.plans import PARALLEL, pack_record
@@ -108,7 +108,7 @@ def insertion_kernel(dtype: str) -> int:
     """Address of the search."""
     memory, _, rank = rank_of(dtype, True)
     return address(
-        Program("insertion", insertion_loop(memory), dtype, (("rank", rank), ("before", before), *KEY_CONSTANTS.get(dtype, ())))
+        Program("insertion", insertion_loop(memory), dtype, (("rank", rank), ("precedes", precedes), *KEY_CONSTANTS.get(dtype, ())))
     )
 
 

@@ -63,7 +63,7 @@ def letter(character: str) -> int:
 
 
 @cache
-def asked(name: str, dtype: str, arguments: tuple) -> int:
+def workspace_size(name: str, dtype: str, arguments: tuple) -> int:
     """How many elements LAPACK wants to work in: the answer to a call with -1 for it.
 
     ``arguments``: integers and letters by value, None for an array, "work", and -1 for its size.
@@ -415,7 +415,7 @@ def eigh_routine(name: str, job: str, layouts: tuple, upper: bool, parts: tuple)
     """Of Hermitian matrices."""
     n, dtype = layouts[0].shape[-1], layouts[0].dtype
     which, integers = "U" if upper else "L", 3 + 5 * n
-    work = asked("syevd", dtype.name, (job, which, n, None, n, None, "work", -1, None, -1, None))
+    work = workspace_size("syevd", dtype.name, (job, which, n, None, n, None, "work", -1, None, -1, None))
     return Routine(
         name, ("syevd",), (n, n, 0), parts, work=work, more=8 * integers, letters=(ord(job), ord(which)), integers=integers
     )
@@ -438,7 +438,7 @@ def svd_routine(name: str, job: str, layouts: tuple, parts: tuple, full: bool = 
     """Of any matrices."""
     (m, n), dtype = sides(layouts[0]), layouts[0].dtype
     k = min(m, n)
-    work = asked("gesdd", dtype.name, (job, m, n, None, m, None, None, m, None, n if full else k, "work", -1, None, None))
+    work = workspace_size("gesdd", dtype.name, (job, m, n, None, m, None, None, m, None, n if full else k, "work", -1, None, None))
     vectors = 0 if job == "N" else m * (m if full else k) + n * (n if full else k)
     return Routine(
         name,
@@ -484,7 +484,7 @@ def svdvals(layouts):
 def eig_routine(name: str, job: str, layouts: tuple, parts: tuple) -> Routine:
     """Of square matrices."""
     n, dtype = layouts[0].shape[-1], layouts[0].dtype
-    work = asked("geev", dtype.name, ("N", job, n, None, n, None, None, None, n, None, n, "work", -1, None))
+    work = workspace_size("geev", dtype.name, ("N", job, n, None, n, None, None, None, n, None, n, "work", -1, None))
     return Routine(name, ("geev",), (n, n, 0), parts, work=work, more=2 * n * dtype.itemsize + 64, letters=(ord("N"), ord(job)))
 
 
@@ -525,7 +525,7 @@ def gelsy(layouts, rcond):
     (m, n), k, dtype = sides(layouts[0]), layouts[1].shape[-1], layouts[0].dtype
     tall = max(m, n)
     (bits,) = struct.unpack("q", struct.pack("f4x" if dtype.name == "float32" else "d", rcond))
-    work = asked("gelsy", dtype.name, (m, n, k, None, m, None, tall, None, None, None, "work", -1, None))
+    work = workspace_size("gelsy", dtype.name, (m, n, k, None, m, None, tall, None, None, None, "work", -1, None))
     return Routine(
         "gelsy",
         ("gelsy",),

@@ -13,7 +13,7 @@ from ..dispatch.plans import thread_shares
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..kernels.templates.reduce import TILE
-from ..kernels.templates.softmax import below, larger, score_bindings, softmax_loop
+from ..kernels.templates.softmax import larger, score_bindings, shifted, softmax_loop
 from ..native.plans import PARALLEL, pack_record
 from ..ops.reduce import kept_shape, reduced_dims
 from ..ops.shapes import wrap
@@ -27,7 +27,7 @@ COST = 0.12  # nanoseconds a byte: benchmarks/test_kernels.py, softmax of dim 1
 @late
 def kernel(name: str, dtype: str, by_columns: bool) -> int:
     """Address of a member of the family."""
-    bindings = (("larger", larger), ("below", below), *score_bindings(dtype))
+    bindings = (("larger", larger), ("shifted", shifted), *score_bindings(dtype))
     return address(Program(name, softmax_loop(name, dtype, by_columns), dtype, bindings, True))
 
 

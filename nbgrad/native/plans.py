@@ -36,7 +36,7 @@ __all__ = [
     "MovementPlan",
     "OpenRecord",
     "Plan",
-    "behind",
+    "parameters_at",
     "complete",
     "is_on_device",
     "known",
@@ -205,7 +205,7 @@ def taken_apart(record: bytes) -> tuple[Any, tuple[Any, ...]]:
     return words[0], words[8 + words[4] :]
 
 
-def behind(record: bytes, at: int) -> bytes | Callable[[], bytes]:
+def parameters_at(record: bytes, at: int) -> bytes | Callable[[], bytes]:
     """A record's parameters, which begin there; a function that gives them if they lack addresses."""
     return (lambda: complete(record)[at:]) if type(record) is LateRecord and record.holes else bytes(record[at:])
 

@@ -191,7 +191,7 @@ def recurrent_in_steps(p, w, b, s, lengths, cell, mirrored, ragged, *, compute=e
     return states, kept_of(cell, p, w, b, s, states, mirrored, compute), scalar.slice(b, 0, 0, 0, 1)
 
 
-def before(first: Any, later: Any, mirrored: bool) -> Any:
+def previous_state(first: Any, later: Any, mirrored: bool) -> Any:
     """A state before every step: the first one, and all after steps but the last."""
     steps, first = later.layout.shape[0], scalar.unsqueeze(first, 0)
     if mirrored:
@@ -202,7 +202,7 @@ def before(first: Any, later: Any, mirrored: bool) -> Any:
 def kept_of(cell: str, p: Any, w: Any, b: Any, s: Any, states: Any, mirrored: bool, compute: Callable = evaluated) -> Any:
     """What is kept of all steps, by the states after them."""
     form = CELLS[cell]
-    earlier = [before(first, later, mirrored) for first, later in zip(scalar.unbind(s, 0), scalar.unbind(states, 0))]
+    earlier = [previous_state(first, later, mirrored) for first, later in zip(scalar.unbind(s, 0), scalar.unbind(states, 0))]
     given = {**named("p", parts(p, form.gates)), **named("q", parts(through(earlier[0], w, b), form.gates))}
     found = compute(form.kept, {**given, **named("s", earlier)}) if form.kept else []
     return CALLS["stack"](found, 0) if found else scalar.slice(states, 0, 0, 0, 1)
@@ -214,7 +214,7 @@ def cotangents_in_steps(g, w, s, lengths, states, kept, cell, mirrored, ragged, 
     after = scalar.unbind(states, 0)
     columns = {
         **named("k", scalar.unbind(kept, 0)),
-        **named("s", [before(first, later, mirrored) for first, later in zip(scalar.unbind(s, 0), after)]),
+        **named("s", [previous_state(first, later, mirrored) for first, later in zip(scalar.unbind(s, 0), after)]),
         **named("n", after),
         **named("g", scalar.unbind(g, 0)),
     }

@@ -105,13 +105,13 @@ def between(x: Tensor, layout: Layout) -> Tensor:
     storage = storage_of(layout.device, nbytes, "to")
     if nbytes:
         stream, target = used_by_current(here, x._storage_), there.stream()
-        behind(here.card, stream, there.card, target)
+        wait_for(here.card, stream, there.card, target)
         there.card.copy_from(here.card, storage.array.address, x._storage_.array.address + x._offset_, nbytes, stream)
-        behind(there.card, target, here.card, stream)
+        wait_for(there.card, target, here.card, stream)
     return new_tensor(storage, layout)
 
 
-def behind(card: Card, stream: int, other: Card, first: int) -> None:
+def wait_for(card: Card, stream: int, other: Card, first: int) -> None:
     """Let a stream wait for what another GPU's has got so far."""
     event = other.take_event()
     other.record(event, first)

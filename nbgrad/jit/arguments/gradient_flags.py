@@ -8,10 +8,10 @@ from ...graph.edges import requires_grad
 from ...tensors.tensor import Tensor
 from ..ir.ir import Value
 
-__all__ = ["flags_of", "meets", "needs_gradient"]
+__all__ = ["flags_of", "shares_variables", "needs_gradient"]
 
 
-def meets(inputs: Sequence[Any], constants: Sequence[Value]) -> bool:
+def shares_variables(inputs: Sequence[Any], constants: Sequence[Value]) -> bool:
     """Whether an argument lies on the memory of a variable of the function, and gradients flow into both: they may be one."""
     learned = {id(x._storage_.array) for x in [value.data for value in constants] if needs_gradient(x)}
     return any(needs_gradient(x) and id(x._storage_.array) in learned for x in inputs)

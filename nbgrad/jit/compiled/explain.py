@@ -190,15 +190,15 @@ def kind_of_answer(expected: Any) -> str:
 
 def changes_of(variant: Run) -> tuple[str, ...]:
     """What a variant changes."""
-    acts = variant.acts
-    if acts is None:
+    effects = variant.side_effects
+    if effects is None:
         return ()
     inputs = [value.name or f"argument {k}" for k, value in enumerate(variant.program.graph.inputs)]
-    written = [inputs[x] for x in acts.targets if isinstance(x, int)]
-    others = len(acts.targets) - len(written)
+    written = [inputs[x] for x in effects.targets if isinstance(x, int)]
+    others = len(effects.targets) - len(written)
     found = [*written, *([f"{others} tensor{'s' * (others != 1)} of the program"] if others else [])]
-    owners = [f"the gradient of {inputs[owner]}" for owner, _ in acts.gradients if isinstance(owner, int)]
-    rest = len(acts.gradients) - len(owners)
+    owners = [f"the gradient of {inputs[owner]}" for owner, _ in effects.gradients if isinstance(owner, int)]
+    rest = len(effects.gradients) - len(owners)
     owners += [f"gradients of {rest} leaves of the program"] if rest else []
-    names = [] if acts.keep is None else acts.keep.names()
-    return (*found, *owners, *names, *(["counters"] if acts.after else []))
+    names = [] if effects.keep is None else effects.keep.names()
+    return (*found, *owners, *names, *(["counters"] if effects.after else []))

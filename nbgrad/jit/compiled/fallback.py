@@ -98,7 +98,11 @@ class Fallback:
     def _eagerly_(self, group: list[Run], args: tuple, kwargs: dict) -> Any:
         """A call behind the limit of variants, or of those that have come to nothing."""
         if not self._full_ and self._count_ >= self.limit:
-            found = (group[-1].guards.changed() or group[-1].asks() or MEMORY) if group else "layouts, flags or values of arguments"
+            found = (
+                (group[-1].guards.changed() or group[-1].first_guard() or MEMORY)
+                if group
+                else "layouts, flags or values of arguments"
+            )
             self._full_ = why = found
             warnings.warn(
                 f"compile: {getattr(self.fn, '__name__', 'the function')} was captured {self.limit} times, and runs as it is for "

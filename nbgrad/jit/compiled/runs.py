@@ -11,7 +11,7 @@ from ...native.actors import COUNTED, LISTED, SINGLE
 from ...tensors.tensor import Tensor
 from ...views import is_grad_leaf
 from ..arguments.forms import Form
-from ..arguments.gradient_flags import flags_of, meets
+from ..arguments.gradient_flags import flags_of, shares_variables
 from ..execution.costs import Cost
 from ..execution.program import Program
 from ..execution.sequence import Expected
@@ -73,7 +73,7 @@ class Run:
         guards: what it depends on beside the arguments.
         tree: the structure of the result.
         live: results with a history that a backward pass can go through; ``backward`` the program of that, or None.
-        acts: what it does beside computing its results; None if nothing.
+        side_effects: what it does beside computing its results; None if nothing.
         words: of the calls in which random numbers are drawn, for such a pass: the steps return them behind their results.
         numbers: leaves of the arguments that are numbers, and words of the program; ``floats``: leaves of the result that are.
         asking: the first node that depends on values; None if the program asks for none.
@@ -98,7 +98,7 @@ class Run:
     originals: dict[Value, Value]
     guards: Guards
     tree: Tree
-    acts: SideEffects | None
+    side_effects: SideEffects | None
     backward: Backward | None
     words: list[Value]
     numbers: frozenset[int]
@@ -114,20 +114,20 @@ class Run:
         """Make the program."""
         self.parts = parts
         self.slow: Callable | None = None
-        self.lock = self.state.lock if self.acts is not None and self.acts.keep is not None else None
+        self.lock = self.state.lock if self.side_effects is not None and self.side_effects.keep is not None else None
         one = len(parts.values) == 1
         flat = not self.floats and (self.tree.kind is None if one else tree_of_several(self.tree))
         natively: list[Any] = [None]
-        if self.acts is None:
+        if self.side_effects is None:
             recorded = self.recorded if parts.live else None
         elif parts.live:
             recorded = self.acting
         elif flat and self.lock is None:
-            recorded = self.acts.actor(natively, SINGLE if one else COUNTED, self.acted, self.missed)
+            recorded = self.side_effects.actor(natively, SINGLE if one else COUNTED, self.acted, self.missed)
         elif flat:
-            recorded = self.acts.actor(natively, SINGLE if one else COUNTED, self.acted_alone, missed)
+            recorded = self.side_effects.actor(natively, SINGLE if one else COUNTED, self.acted_alone, missed)
         else:
-            recorded = self.acts.actor(natively, LISTED, self.acting, missed)
+            recorded = self.side_effects.actor(natively, LISTED, self.acting, missed)
         if self.lock is not None and recorded is not None:
             recorded = self.locked(recorded, self.lock)
         self.program = Program(
@@ -152,7 +152,7 @@ class Run:
             self.recorder = Recorder(self.graph, self.program, *further)
             if not parts.expected.records:
                 self.applied = self.applied_under_no_grad  # type: ignore[method-assign]
-        self.direct = flat and (self.program.direct if self.acts is None else not parts.live)
+        self.direct = flat and (self.program.direct if self.side_effects is None else not parts.live)
         natively[:] = self.program.natively()
         self.asking = next((node for node in self.graph.nodes if node.op is GUARD or node.op.sized_by_values), None)
 
@@ -162,7 +162,7 @@ class Run:
 
     def finish(self, outs: Any, inputs: Any) -> Any:
         """The result, of what native code returned."""
-        if self.acts is not None:
+        if self.side_effects is not None:
             return outs if outs is MISSED else self.tree.unflatten(self.with_floats(outs))
         return outs if self.direct else self.tree.unflatten(self.with_floats(self.program.leaves(outs, inputs)))
 
@@ -181,24 +181,28 @@ class Run:
         tensors = [*inputs, *(value.data for value in constants)]
         if flags_of(tensors, self.passes) != self.parts.expected.flags or not all(is_grad_leaf(inputs[k]) for k in self.leaves):
             return False
-        if self.passes and (any(isinstance(x, Tensor) and has_hooks_behind(x) for x in tensors) or meets(inputs, constants)):
+        if self.passes and (
+            any(isinstance(x, Tensor) and has_hooks_behind(x) for x in tensors) or shares_variables(inputs, constants)
+        ):
             return False
         if not all(each.holds(inputs) for each in self.identities):
             return False
-        return not self.once and self.guards.hold() and (self.acts is None or self.acts.operands(inputs) is not None)
+        return (
+            not self.once and self.guards.hold() and (self.side_effects is None or self.side_effects.operands(inputs) is not None)
+        )
 
     def acting(self, *inputs: Tensor) -> Any:
         """The leaves of the result; what the program does beside computing them is done."""
-        assert self.acts is not None
-        operands = self.acts.operands(inputs)
+        assert self.side_effects is not None
+        operands = self.side_effects.operands(inputs)
         if operands is None:
             return MISSED
         outs = self.applied(operands) if self.live else self.program.assembled.run(*operands)
         if outs is None:
             return MISSED
-        self.acts.count_writes(operands)
+        self.side_effects.count_writes(operands)
         leaves = self.program.leaves(outs, operands)
-        return self.acts.do(operands, leaves)
+        return self.side_effects.apply(operands, leaves)
 
     def acted(self, *inputs: Tensor) -> Any:
         """The result of that."""
@@ -219,7 +223,7 @@ class Run:
 
         return alone
 
-    def asks(self) -> str:
+    def first_guard(self) -> str:
         """The first place where the program asks for values, for people."""
         return f"values that are asked for, at {self.asking.line}" if self.asking else ""
 
@@ -247,7 +251,7 @@ class Run:
 
     def __call__(self, inputs: list[Tensor]) -> Any:
         """Run it on tensors that are as expected; ``MISSED`` where values that the program asks for are others."""
-        if self.acts is not None:
+        if self.side_effects is not None:
             with self.lock or nullcontext():
                 return self.finish(self.acting(*inputs), inputs)
         outs = self.applied(inputs) if self.live else self.program.assembled.run(*inputs)

@@ -15,7 +15,7 @@ from ...modes.numbers import ITEMS
 from ...tensors.storage import elsewhere
 from ...tensors.tensor import Tensor
 from ..arguments.forms import Form
-from ..arguments.gradient_flags import flags_of, meets, needs_gradient
+from ..arguments.gradient_flags import flags_of, needs_gradient, shares_variables
 from ..arguments.leaves import NUMBERS, paths_of_leaves
 from ..arguments.structures import kinds_in
 from ..capture.tracing import beginning_again
@@ -177,7 +177,7 @@ class Variant(Run):
         tensors = [*given, *(value.data for value in self.graph.constants if isinstance(value.data, Tensor))]
         flags = flags_of([*given, *(value.data for value in graph.constants)], effects.passes)
         self.passes, self.leaves = effects.passes, effects.leaves
-        if self.passes and meets(given, graph.constants):
+        if self.passes and shares_variables(given, graph.constants):
             raise GraphError(
                 "an argument is a variable of the function, too, and a backward pass within it ends at both: a graph cannot "
                 "hold it. Hint: make it one or the other."
@@ -185,7 +185,7 @@ class Variant(Run):
         learned = [x for x in tensors[len(given) :] if requires_grad(x)]
         self.learned = learned if self.backward is None else self.backward.captured
         live = [value for value, history in zip(values, histories) if history == "live"]
-        self.acts = SideEffects(graph, effects, len(results)) if effects.any() else None
+        self.side_effects = SideEffects(graph, effects, len(results)) if effects.any() else None
         self.words = words_of(self.graph) if live else []
         self.assemble(
             Parts(

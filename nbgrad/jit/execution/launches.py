@@ -10,7 +10,7 @@ from ...dispatch.arguments import hashable
 from ...dispatch.elementwise_plans import PLANS, make_plan, plan_key
 from ...dispatch.lowerings import GeneralPlan, lowering_of
 from ...dispatch.planned import PLANNED, known_plan, planned
-from ...native.plans import PARALLEL, LateRecord, Plan, behind, is_on_device, known
+from ...native.plans import PARALLEL, LateRecord, Plan, is_on_device, known, parameters_at
 from ...ops.core import Elementwise, General
 from ...tensors.layout import Layout
 from ..ir.devices import number_to_gpu, on_gpu
@@ -63,7 +63,7 @@ def launch(plan: Plan, operands: list[Any], outs: list[Value], nodes: list[Node]
         flags |= units >= shared_from
     codes = words[8 : 8 + count]
     reads = [made.window(x).place if isinstance(x, Value) else number(x, code) for x, code in zip(operands, codes)]
-    parameters = behind(record, 8 * (8 + count))
+    parameters = parameters_at(record, 8 * (8 + count))
     return Launch(address, units, tuple(outs), tuple(reads), parameters, grain, bool(flags & PARALLEL), tuple(nodes))
 
 

@@ -105,7 +105,7 @@ class LoadedVariant(Run):
         self.identities = [Ones(tuple(map(int, places)), tuple(map(int, first))) for places, first in record["ones"]]
         if history is not None:
             self.read_history(file, history, leaves, results)
-        self.acts = None if record["acts"] is None else read_acts(graph, record["acts"], writes)
+        self.side_effects = None if record["acts"] is None else read_side_effects(graph, record["acts"], writes)
         self.passes, self.leaves = bool(record["passes"]), dict.fromkeys(record["passed"])
         flags = [bool(kind[1]) for kind in given_kinds]
         flags += [isinstance(value.data, Tensor) and requires_grad(value.data) for value in graph.constants]
@@ -179,7 +179,7 @@ class LoadedBackward(Backward):
         raise GraphError("a pass that was not saved.")
 
 
-def read_acts(graph: Graph, record: dict[str, Any], writes: list[tuple[Value, Value]]) -> SideEffects:
+def read_side_effects(graph: Graph, record: dict[str, Any], writes: list[tuple[Value, Value]]) -> SideEffects:
     """What a program does beside computing its results."""
     pairs = [(owner, had) for owner, had in record["needed"]]
     effects: Any = SimpleNamespace(

@@ -188,11 +188,11 @@ class Checker:
         if count is not None and count != len(node.outs):
             yield Fault("number of results", f"it has {len(node.outs)} results, expected {count}")
         for k, (value, layout) in enumerate(zip(node.outs, wanted or ())):
-            if value.layout is not None and not alike(value.layout, layout):
+            if value.layout is not None and not same_layout(value.layout, layout):
                 yield Fault("layouts", f"result {k} is said to be {type_text(value.layout)}, expected {type_text(layout)}")
 
 
-def alike(said: Layout, given: Layout) -> bool:
+def same_layout(said: Layout, given: Layout) -> bool:
     """Whether layouts are the same, but for strides along which no element lies."""
     if (said.dtype, said.shape, said.device, said.conj, said.neg) != (
         given.dtype,

@@ -49,7 +49,7 @@ def operand_of(node: Node, rewriting: Rewriting) -> Value | None:
     if name in COPIES:
         return x
     if name in INVOLUTIONS or name in PROJECTIONS:
-        return behind(node, x)
+        return undone_operand(node, x)
     return written(node, x) if name == "as_strided_from" else None
 
 
@@ -63,7 +63,7 @@ def beside_neutral(node: Node, rewriting: Rewriting) -> Value | None:
     return None
 
 
-def behind(node: Node, x: Value) -> Value | None:
+def undone_operand(node: Node, x: Value) -> Value | None:
     """The operand of a call that undoes, or has done, what this one does."""
     inner = x.node
     if inner is None or inner.name != node.name:

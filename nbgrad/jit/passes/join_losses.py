@@ -27,7 +27,7 @@ def join(graph: Graph, losses: Node) -> bool:
     for k in range(begin + 1, len(graph.nodes)):
         node = graph.nodes[k]
         if node.name == "cross_entropy_rows_backward" and node.ins[1:] == losses.ins and node.attributes == losses.attributes:
-            needed = before(graph.nodes[begin:k], node.ins[0])
+            needed = nodes_for(graph.nodes[begin:k], node.ins[0])
             if needed is None or plan_of(node.ins, node.attributes["ignore_index"]) is None:
                 continue
             both = Node(LOSSES, node.ins, dict(node.attributes), [], line=losses.line)
@@ -40,7 +40,7 @@ def join(graph: Graph, losses: Node) -> bool:
     return False
 
 
-def before(nodes: list[Node], wanted: object) -> list[Node] | None:
+def nodes_for(nodes: list[Node], wanted: object) -> list[Node] | None:
     """Those of some nodes that compute a value; None if they depend on the first, or do more than compute."""
     first, *rest = nodes
     values, needed = {wanted}, list[Node]()

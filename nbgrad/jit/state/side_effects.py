@@ -100,7 +100,7 @@ class SideEffects:
         if self.targets:
             native.count_writes(self.written(operands), self.times)
 
-    def do(self, operands: tuple, leaves: list) -> list:
+    def apply(self, operands: tuple, leaves: list) -> list:
         """Exchange gradients; the leaves of the result."""
         for owner, place in self.gradients:
             leaf = operands[owner] if isinstance(owner, int) else owner

@@ -266,7 +266,7 @@ class Ready:
         if code == NOT_SUPPORTED or not code and (not count.value or found.state):
             raise Lacking
         if code:
-            raise library.told(code, "cublasLtMatmulAlgoGetHeuristic")
+            raise library.error_of(code, "cublasLtMatmulAlgoGetHeuristic")
         ctypes.memmove(ctypes.addressof(self.algorithm), ctypes.addressof(found), ctypes.sizeof(Heuristic))
 
 
@@ -296,7 +296,7 @@ def choose_again() -> None:
                 each.choose(library)
             except Lacking:
                 if compat.Settings.matmul_precision == "highest":
-                    raise library.told(NOT_SUPPORTED, "set_float32_matmul_precision") from None
+                    raise library.error_of(NOT_SUPPORTED, "set_float32_matmul_precision") from None
                 each.describe(library, COMPUTE_TYPE, ctypes.c_int32(COMPUTE_32F))  # for which the algorithm is
 
 

@@ -58,9 +58,9 @@ class Library:
         """
         code = self.functions[function](*operands)
         if code:
-            raise self.told(code, function)
+            raise self.error_of(code, function)
 
-    def told(self, code: int, function: str = "") -> KernelError:
+    def error_of(self, code: int, function: str = "") -> KernelError:
         """The error that a status means."""
         if isinstance(self.status, str):
             text = self.functions[self.status](code)

@@ -15,7 +15,7 @@ from ...ops.core import OPS
 from ..monoids import add_carried, carried_total, merge_carried
 from ..scalars import FUNCTIONS
 from ..scalars.exponential import exp_in_range
-from ..templates.softmax import below, finite_or_zero, larger
+from ..templates.softmax import finite_or_zero, larger, shifted
 from .accumulators import Accumulator, Around, accumulator
 from .moments import AROUND_MEAN, absorb_moments, element_of_moments, merge_moments
 from .rows import RowProgram
@@ -136,7 +136,7 @@ def log_softmax_numbers(top, total, carry):
 
 def log_softmax_of(x, m, shift):
     """The logarithm of an element's share."""
-    return below(x, m, shift)
+    return shifted(x, m, shift)
 
 
 # ---- cotangents --------------------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def standardise_numbers(count, mean, mean_carry, squares, squares_carry, n, eps)
 
 def standardised(x, mean, mean_carry, r):
     """An element in deviations from the mean."""
-    return below(x, mean, mean_carry) * r
+    return shifted(x, mean, mean_carry) * r
 
 
 def absorb_pair(count, mean, mean_carry, squares, squares_carry, other, other_carry, joint, joint_carry, g, x):
@@ -218,7 +218,7 @@ def standardise_cotangent_numbers(count, mean, mean_carry, squares, squares_carr
 
 def standardise_cotangent(g, x, mean, mean_carry, r, shift, slope):
     """Of an element, from that of the standardised one."""
-    return r * below(g, shift, slope * below(x, mean, mean_carry))
+    return r * shifted(g, shift, slope * shifted(x, mean, mean_carry))
 
 
 # ---- losses by class ---------------------------------------------------------------------------------------------------

@@ -170,7 +170,7 @@ class Call(NamedTuple):
         make: ``make(gpu)``, which opens the library and gives words, the same ones each time: the address of the function, then
             those that ``Made`` counts. Raises ``Lacking``.
         arguments: of the function, sixteen at most.
-        told: ``told(code)``, the error that a code means.
+        error_of: ``error_of(code)``, the error that a code means.
         alignment: bytes that divide the addresses of tensors.
         single: the same call for memory that is not aligned so.
     """
@@ -178,7 +178,7 @@ class Call(NamedTuple):
     name: str
     make: Callable[[int], tuple[int, ...]]
     arguments: tuple[Place | Held | Made | StreamOfCall | int, ...]
-    told: Callable[[int], NbgradError]
+    error_of: Callable[[int], NbgradError]
     alignment: int = 1
     single: Call | None = None
 

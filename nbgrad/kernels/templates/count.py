@@ -13,7 +13,7 @@ from typing import Callable
 from ...base.dtypes import WIDTHS
 from .reduce import compile_kernel
 
-__all__ = ["before", "counting_loop", "insertion_loop"]
+__all__ = ["counting_loop", "insertion_loop", "precedes"]
 
 HEAD = """
 def kernel(start, stop, args):
@@ -178,27 +178,27 @@ def kernel(start, stop, args):
             at_a, at_b, at_c, at_d, rest = 0, 0, 0, 0, length
             while rest > 1:
                 half = rest // 2
-                at_a += half * before(rank(sequence[at_a + half - 1]), a, behind)
-                at_b += half * before(rank(sequence[at_b + half - 1]), b, behind)
-                at_c += half * before(rank(sequence[at_c + half - 1]), c, behind)
-                at_d += half * before(rank(sequence[at_d + half - 1]), d, behind)
+                at_a += half * precedes(rank(sequence[at_a + half - 1]), a, behind)
+                at_b += half * precedes(rank(sequence[at_b + half - 1]), b, behind)
+                at_c += half * precedes(rank(sequence[at_c + half - 1]), c, behind)
+                at_d += half * precedes(rank(sequence[at_d + half - 1]), d, behind)
                 rest -= half
-            out[i] = at_a + before(rank(sequence[at_a]), a, behind)
-            out[i + 1] = at_b + before(rank(sequence[at_b]), b, behind)
-            out[i + 2] = at_c + before(rank(sequence[at_c]), c, behind)
-            out[i + 3] = at_d + before(rank(sequence[at_d]), d, behind)
+            out[i] = at_a + precedes(rank(sequence[at_a]), a, behind)
+            out[i + 1] = at_b + precedes(rank(sequence[at_b]), b, behind)
+            out[i + 2] = at_c + precedes(rank(sequence[at_c]), c, behind)
+            out[i + 3] = at_d + precedes(rank(sequence[at_d]), d, behind)
         for i in range(fours, count):
             value = rank(x[i])
             at, rest = 0, length
             while rest > 1:
                 half = rest // 2
-                at += half * before(rank(sequence[at + half - 1]), value, behind)
+                at += half * precedes(rank(sequence[at + half - 1]), value, behind)
                 rest -= half
-            out[i] = at + before(rank(sequence[at]), value, behind)
+            out[i] = at + precedes(rank(sequence[at]), value, behind)
 """
 
 
-def before(rank, value, behind):
+def precedes(rank, value, behind):
     """1 if an element stands before a value, else 0.
 
     By the sign of a difference, with what it borrowed, as the compiler makes branches of comparisons, half of which are foretold

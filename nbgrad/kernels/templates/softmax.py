@@ -72,7 +72,7 @@ def score_bindings(dtype: str) -> tuple:
     )
 
 
-def below(x, m, shift):
+def shifted(x, m, shift):
     """``x - m - shift`` in this order, which ``reassociate`` would not keep: m may be large and shift small."""
     return (x - m) - shift
 
@@ -131,7 +131,7 @@ ROWS = {
             total += float64(s)
         shift = log(T(total))
         for i in range(length):
-            out[i] = below(x[i], m, shift)
+            out[i] = shifted(x[i], m, shift)
 """,
     LOGSUMEXP: ROW_TOP
     + """
@@ -210,7 +210,7 @@ COLUMNS = {
             x = at_T(source, base + r * width * SIZE)
             out = at_T(target, base + r * width * SIZE)
             for j in range(n):
-                out[j] = below(x[j], tops[j], logs[j])
+                out[j] = shifted(x[j], tops[j], logs[j])
 """,
     LOGSUMEXP: COLUMN_TOP
     + """

@@ -20,7 +20,7 @@ from typing import Any, Callable, NamedTuple
 from ...base.dtypes import WIDTHS
 from ..prims import fma, where
 from .reduce import compile_kernel
-from .softmax import below
+from .softmax import shifted
 
 __all__ = ["Rows", "names_of", "standardise_loop"]
 
@@ -170,7 +170,7 @@ def times_scaled(g, away, r):
 
 def names_of() -> tuple[tuple[str, Any], ...]:
     """What the loops mention."""
-    functions = (below, scaled, times_scaled, rest_of_inverse)
+    functions = (shifted, scaled, times_scaled, rest_of_inverse)
     return *((function.__name__, function) for function in functions), ("INF", math.inf)
 
 
@@ -201,7 +201,7 @@ def forward(rows: Rows) -> str:
 def backward(rows: Rows) -> str:
     """The cotangent of a row, and what it adds to the sums of its part."""
     given = {"elements": "g[i] * w[i]", "channels": "g[i] * w[c]", "": "g[i]"}[rows.scale]
-    result = f"r * below({given}, shift, slope * {away(rows)})" if rows.centred else f"r * ({given} - slope * {away(rows)})"
+    result = f"r * shifted({given}, shift, slope * {away(rows)})" if rows.centred else f"r * ({given} - slope * {away(rows)})"
     ends = "shift = T(plain / float64(length))\nslope = T(joint / float64(length)) * r * r\n"
     if rows.scale != "channels":
         sums = replaced(SUMS_AND_SQUARES, PLAIN=given, JOINT=f"{given} * {away(rows)}", AWAY=away(rows))

@@ -99,8 +99,8 @@ def product_calls(matmul: Matmul, first: Place, second: Place, base: Place) -> t
         *(handle, description, alpha, first, first_layout, second, second_layout, beta, out(), result, out(), result),
         *(algorithm, base, nbytes, STREAM),
     )
-    product = Call(library.name, ready.matmul_words, arguments, library.told, matmul.alignment)
+    product = Call(library.name, ready.matmul_words, arguments, library.error_of, matmul.alignment)
     if not matmul.bias:
         return (product,)
-    told = Call(library.name, ready.bias_words, (Made(1), BIAS_POINTER, Held(2), 8), library.told, matmul.alignment)
-    return told, product
+    bias = Call(library.name, ready.bias_words, (Made(1), BIAS_POINTER, Held(2), 8), library.error_of, matmul.alignment)
+    return bias, product
