@@ -19,7 +19,6 @@ COPIES = {"clone", "positive", "contiguous_copy", "clone_like", "to_dtype"}
 OPERATORS = {"mul", "div", "pow", "sub", "add"}
 # Twice is not at all; twice is once.
 INVOLUTIONS, PROJECTIONS = {"neg", "logical_not", "bitwise_not"}, {"abs", "floor", "ceil", "trunc", "relu"}
-IDENTITIES = COPIES | OPERATORS | INVOLUTIONS | PROJECTIONS | {"as_strided_from"}
 
 
 @checked
@@ -33,14 +32,14 @@ def forward_identities(graph: Graph) -> bool:
     for node in graph.nodes:
         if rewriting.table:
             rewriting.read(node)
-        found = operand_of(node, rewriting) if node.op.name in IDENTITIES else None
+        found = operand_of(node, rewriting)
         if found is None or not rewriting.put(node.outs[0], found):
             nodes.append(node)
     return rewriting.finish(nodes)
 
 
 def operand_of(node: Node, rewriting: Rewriting) -> Value | None:
-    """What one of ``IDENTITIES`` gives that gives what is there already; None if it does not, or that is not known."""
+    """What a node gives that gives what is there already; None if it does not, or that is not known."""
     name, ins = node.name, node.ins
     x = ins[0] if ins else None
     if name in OPERATORS:
