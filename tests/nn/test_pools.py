@@ -66,3 +66,13 @@ def test_images_with_gaps_are_those_without(function):
         out = function(x)
         assert out.tolist() == expected.tolist()
         assert nbgrad.grad(out.square().sum(), x)[0].tolist() == g.tolist()
+
+
+@pytest.mark.parametrize("wide, settings", [(17, (3, 2)), (33, (5, 2, 2)), (32, (3, 2, 1, 2)), (4101, (4, 2, 1))])
+def test_cotangents_of_windows_that_overlap(wide, settings):
+    """They are added where the places of the greatest are, of lines of any length, the first of equal ones."""
+    x = (nbgrad.arange(2.0 * wide) * 0.7).sin().round(decimals=1).reshape(1, 2, wide).requires_grad_()
+    out, places = F.max_pool1d(x, *settings, return_indices=True)
+    g = nbgrad.arange(1.0, 1.0 + out.numel()).reshape(out.shape)
+    expected = nbgrad.zeros(1, 2, wide).scatter_add(2, places, g)
+    assert nbgrad.equal(nbgrad.grad(F.max_pool1d(x, *settings), x, g)[0], expected)
