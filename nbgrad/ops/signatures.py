@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from types import FunctionType
 from typing import Any
 
@@ -22,19 +23,31 @@ def signature_of(formula: Callable) -> inspect.Signature:
     names, defaults, by_name = code.co_varnames, formula.__defaults__ or (), formula.__kwdefaults__ or {}
     required = count - len(defaults)
     parameters = [
-        inspect.Parameter(
+        parameter(
             names[k],
             Kind.POSITIONAL_ONLY if k < first_named else Kind.POSITIONAL_OR_KEYWORD,
-            default=empty if k < required else defaults[k - required],
-            annotation=annotations.get(names[k], empty),
+            empty if k < required else defaults[k - required],
+            annotations.get(names[k], empty),
         )
         for k in range(count)
     ]
     for name in names[count : count + code.co_kwonlyargcount]:
-        default, annotation = by_name.get(name, empty), annotations.get(name, empty)
-        parameters.append(inspect.Parameter(name, Kind.KEYWORD_ONLY, default=default, annotation=annotation))
+        parameters.append(parameter(name, Kind.KEYWORD_ONLY, by_name.get(name, empty), annotations.get(name, empty)))
     returned = annotations.get("return", inspect.Signature.empty)
     return inspect.Signature(parameters, return_annotation=returned, __validate_parameters__=False)
+
+
+def parameter(name: str, kind: Any, default: Any, annotation: Any) -> inspect.Parameter:
+    """A parameter; those that have but a name, as most, are one for all signatures: they never change."""
+    if default is inspect.Parameter.empty and annotation is inspect.Parameter.empty:
+        return bare_parameter(name, kind)
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+@cache
+def bare_parameter(name: str, kind: Any) -> inspect.Parameter:
+    """A parameter without a default."""
+    return inspect.Parameter(name, kind)
 
 
 def notes(formula: FunctionType) -> dict[str, Any]:

@@ -55,6 +55,7 @@ class Variant(Run):
         others: tuple = tuple(x for x in leaves if not isinstance(x, (Tensor, *PLAIN)) and (callable(x) or isinstance(x, Enum)))
         known = kept.known(others := (*others, *kinds_in(tree)))
         self.guards = Guards(fn, *others) if known is None else known.again()
+        self.guards.keep()
         if self.guards.outside:
             raise GraphError(f"{self.guards.outside[0]}: may be another one in every call. Hint: {OUTSIDE}.")
         self.require_values(numbers, follow)

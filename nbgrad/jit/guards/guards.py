@@ -57,12 +57,13 @@ class Guards(Names):
         modules: that are variables or attributes, with those of their names that were noted.
         late: modules that functions import when they run, and that are not there yet.
         own: how many names and collections are those of the function and its ``others``; a capture adds some. ``kept``: ``seen``
-            of these, beyond the capture.
+            of these, beyond the capture. Both since ``keep``.
     """
 
     def __init__(self, function: Any, *others: Any):
         super().__init__()
         self.others = others
+        self.own, self.kept = (0, 0), dict[int, Any]()
         self.tensors: list[Tensor] = []
         self.arrays: list[np.ndarray] = []
         self.classes: dict[type, set[str]] = {}
@@ -88,6 +89,9 @@ class Guards(Names):
             self.outside.append("an iterator, which cannot be put back")
         if "are_deterministic_algorithms_enabled" in self.words:
             self.names += (dict_of(Settings), "deterministic", Settings.deterministic)
+
+    def keep(self) -> None:
+        """A capture begins, behind which others of the function may come: see ``again``."""
         self.own, self.kept = (len(self.names), len(self.members.sizes)), dict(self.seen)
 
     def serve_again(self, others: tuple) -> bool:
