@@ -294,8 +294,7 @@ class Trace(Noticing):
         """Let the program depend on further names, and use further tensors that these hold."""
         if self.effects is not None:
             self.effects.names += names
-        for x in tensors:
-            self.variables.known.setdefault(id(x._storage_.array), x)
+        self.variables.know(tensors)
 
     def postpone(self, what: str) -> None:
         """Leave the capture to a later call.

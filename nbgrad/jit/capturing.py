@@ -102,9 +102,9 @@ def captured(
         floats = [k for k, x in enumerate(results) if isinstance(x, Number)]
         results = [x.tensor if isinstance(x, Number) else x for x in results]
         refuse_results(results, structure)
-        forms = forms_of(results, active.given)
+        forms = forms_of(results, active.given, effects.kept())
         write_outputs(active, effects, results, forms)
-        histories = histories_of(results, forms, hosted, effects)
+        histories = histories_of(results, forms[: len(results)], hosted, effects)
         results = [x.layout.plain().template if isinstance(x, Tensor) else x for x in results]  # which holds no elements
     return active.graph, results, floats, histories, forms, structure, effects
 
@@ -141,7 +141,8 @@ def run(
             raise GraphError(
                 "it returns a list, a dict or an object that was there before: a graph cannot hold it. Hint: return a copy."
             )
-        effects.exchanges = [] if states is None else states.take(active)
+        with enable_grad():  # where what it keeps has a history, it has been recorded
+            effects.exchanges = [] if states is None else states.take(active)
     except InplaceError as error:
         if effects.holds_computed():
             what = "it changes an argument in place that was computed outside"
@@ -186,7 +187,7 @@ def write_outputs(active: Trace, effects: Effects, results: list, forms: list[Fo
     """End the graph: with the results that are tensors, and with what is to be written when it has run."""
     with enable_grad():  # where a result has a history, it has been recorded
         active.graph.outputs = [active.returned(x) for x in results if isinstance(x, Tensor)]
-    effects.note()
+        effects.note()
     if (effects.flags or effects.flagged) and any(form is not None and form.below for form in forms):
         raise GraphError("it sets requires_grad, and returns a view: a graph cannot hold it. Hint: requires_grad_() outside.")
     active.graph.outputs += effects.values()

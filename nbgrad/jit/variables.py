@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Iterable, Sequence
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from .histories import OVERWRITE, STOP, WRITTEN, history_of
 from .ir import Node, Value
 from .lines import user_line
 
-__all__ = ["Variable", "Variables"]
+__all__ = ["Variable", "Variables", "extent"]
 
 Key = tuple[int, Layout]
 
@@ -60,19 +60,27 @@ class Variables:
 
     Attributes:
         graph: where windows and writes are written down.
-        known: tensors that the program may use without making them.
+        known: tensors that the program may use without making them, by identity of their memory; ``beside``: others in that memory.
         born: memory that creation functions made, by identity.
         foreign: memory of NumPy arrays that the program names, by identity of the arrays on it.
     """
 
     def __init__(self, graph: Graph, known: Sequence[Tensor]):
         self.graph = graph
-        self.known = {id(x._storage_.array): x for x in known}
+        self.known: dict[int, Tensor] = {}
+        self.beside: list[Tensor] = []
         self.born: dict[int, Any] = {}
         self.foreign: dict[int, Any] = {}
         self.table: dict[int, Variable] = {}
         self.copies: dict[int, tuple[Storage, Storage]] = {}  # by identity of the first
         self.given: set[int] = set()
+        self.know(known)
+
+    def know(self, tensors: Iterable[Tensor]) -> None:
+        """The program may use further tensors without making them."""
+        for x in tensors:
+            if self.known.setdefault(id(x._storage_.array), x) is not x:
+                self.beside.append(x)
 
     def of(self, x: Tensor) -> Variable | None:
         """The variable that a tensor is a window on."""
@@ -127,7 +135,7 @@ class Variables:
         key = key_of(x)
         known = variable.windows.get(key)
         if known is None:
-            known = variable.windows[key] = {WRITTEN: self.window(variable, key)}
+            known = variable.windows[key] = self.seen_first(variable, key)
         if not mode.enabled and len(known) == 1:
             return next(iter(known.values()))
         history = history_of(x)
@@ -154,9 +162,7 @@ class Variables:
         if key == variable.root:
             return variable.target
         self.require_inside(variable, key)
-        (offset, layout), (start, root) = key, variable.root
-        place = {"size": layout.shape, "stride": layout.strides, "offset": (offset - start) // root.dtype.itemsize}
-        return self.add("as_strided_from", (variable.target,), place, layout)
+        return self.part(variable.target, variable.root, key)
 
     def stop(self, value: Value, history: Any) -> Value:
         """The value of a tensor that has another history than the one of which it shares the memory."""
@@ -190,12 +196,34 @@ class Variables:
         self.table[id(array)] = variable
         return variable
 
+    def seen_first(self, variable: Variable, key: Key) -> dict[Any, Value]:
+        """The values, by their histories, of a tensor that lies where no other one does.
+
+        NOTE [Neighbours]: of two tensors that the program names and that lie in one memory (``k, v = qkv.chunk(2)``), the one that
+        is not a part of the other is a constant of its own, as long as nobody writes to that memory.
+        """
+        if not (variable.writes or self.is_inside(variable.root, key)):
+            for x in self.beside:
+                place = key_of(x)
+                if x._storage_.array is variable.array and self.is_inside(place, key):
+                    if place not in variable.windows:
+                        constant = Value(x.layout.plain(), bool(x.requires_grad), data=x)
+                        self.graph.constants.append(constant)
+                        variable.windows[place] = {history_of(x): constant}
+                    found = variable.windows[place]
+                    return found if place == key else {WRITTEN: self.part(next(iter(found.values())), place, key)}
+        return {WRITTEN: self.window(variable, key)}
+
     def window(self, variable: Variable, key: Key) -> Value:
         """The value of a tensor as a part of the root's."""
         self.require_inside(variable, key)
-        (offset, layout), (start, root) = key, variable.root
+        return self.part(variable.value, variable.root, key)
+
+    def part(self, value: Value, whole: Key, key: Key) -> Value:
+        """What lies at a place in memory, of the value of a tensor that reaches there."""
+        (offset, layout), (start, root) = key, whole
         place = {"size": layout.shape, "stride": layout.strides, "offset": (offset - start) // root.dtype.itemsize}
-        return self.add("as_strided_from", (variable.value,), place, layout)
+        return self.add("as_strided_from", (value,), place, layout)
 
     # ---- writes ----------------------------------------------------------------------------------------------------
 
@@ -282,20 +310,24 @@ class Variables:
         Raises:
             GraphError: it does.
         """
-        offset, layout = key
-        start, root = variable.root
-        if layout.dtype is not root.dtype or layout.conj is not root.conj or layout.neg is not root.neg:
+        layout, root = key[1], variable.root[1]
+        if not is_alike(layout, root):
             raise GraphError(
                 f"a tensor of {layout.dtype.name} shares memory with one of {root.dtype.name} that is written to: a graph cannot "
                 "capture it. Hint: clone one of them before the write."
             )
-        low, high = extent(layout, offset)
-        least, most = extent(root, start)
-        if low < least or high > most:
+        if not self.is_inside(variable.root, key):
             raise GraphError(
                 "two tensors that the function does not make share memory, and one is written to where the other does not "
                 "reach: a graph cannot capture it. Hint: give the function clones."
             )
+
+    @staticmethod
+    def is_inside(whole: Key, key: Key) -> bool:
+        """Whether a tensor reaches over another one, of whose elements both are made."""
+        (offset, layout), (start, root) = key, whole
+        (low, high), (least, most) = extent(layout, offset), extent(root, start)
+        return is_alike(layout, root) and least <= low and high <= most
 
     def copied(self, x: Tensor) -> Tensor:
         """A tensor of an argument's class: a leaf, or in its place of the graph, on a copy of its storage."""
@@ -309,6 +341,11 @@ class Variables:
         if type(x) is not Tensor:
             made.__class__ = type(x)
         return made
+
+
+def is_alike(layout: Layout, root: Layout) -> bool:
+    """Whether the elements in memory are of one dtype, and read in one way."""
+    return layout.dtype is root.dtype and layout.conj is root.conj and layout.neg is root.neg
 
 
 def extent(layout: Layout, offset: int) -> tuple[int, int]:
