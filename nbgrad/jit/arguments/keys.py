@@ -7,10 +7,10 @@ from typing import Any
 from ...base.nested import Tree
 from ...creation.generators import Generator
 from ...graph.edges import requires_grad
+from ...tensors.overlap import span
 from ...tensors.tensor import Tensor
 from .leaves import paths_of_leaves
 from .structures import Foreign, value_key
-from .variables import extent
 
 __all__ = ["key_of", "key_of_tree", "sharing"]
 
@@ -59,7 +59,7 @@ def places(tensors: list[Tensor], memory: list[int]) -> list[int | None]:
     found: list[int | None] = [None] * len(tensors)
     for first in set(memory):
         sharers = [k for k, other in enumerate(memory) if other == first]
-        spans = sorted(extent(tensors[k].layout, tensors[k]._offset_) for k in sharers)
+        spans = sorted(span(tensors[k]) for k in sharers)
         if any(end > begin for (_, end), (begin, _) in zip(spans, spans[1:])):
             for k in sharers:
                 found[k] = tensors[k]._offset_ - tensors[first]._offset_

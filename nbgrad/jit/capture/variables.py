@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Sequence
+from typing import Any, Iterable, NoReturn, Sequence
 
 import numpy as np
 
@@ -17,11 +17,12 @@ from ...tensors.storage import Storage
 from ...tensors.tensor import Tensor, native
 from ..ir.devices import copied, on_gpu
 from ..ir.graph import Graph
-from ..ir.histories import OVERWRITE, STOP, WRITTEN, history_of
+from ..ir.histories import OVERWRITE, STOP, UNRECORDED, WRITTEN, Mark, history_of
 from ..ir.ir import Node, Value
 from ..ir.lines import user_line
+from .flows import Flows
 
-__all__ = ["Variable", "Variables", "extent"]
+__all__ = ["Variable", "Variables"]
 
 Key = tuple[int, Layout]
 
@@ -63,6 +64,7 @@ class Variables:
         known: tensors that the program may use without making them, by identity of their memory; ``beside``: others in that memory.
         born: memory that creation functions made, by identity.
         foreign: memory of NumPy arrays that the program names, by identity of the arrays on it.
+        flows: NOTE [Flows] of flows.py; None where no derivatives are taken of what has no history.
     """
 
     def __init__(self, graph: Graph, known: Sequence[Tensor]):
@@ -74,6 +76,7 @@ class Variables:
         self.table: dict[int, Variable] = {}
         self.copies: dict[int, tuple[Storage, Storage]] = {}  # by identity of the first
         self.given: set[int] = set()
+        self.flows: Flows | None = None
         self.know(known)
 
     def know(self, tensors: Iterable[Tensor]) -> None:
@@ -88,12 +91,15 @@ class Variables:
 
     def define(self, x: Tensor, value: Value) -> None:
         """``x`` has this value: of new memory, or as a window on what is known."""
-        key, history, variable = key_of(x), history_of(x), self.of(x)
+        key, history, variable = key_of(x), self.history(x), self.of(x)
         if variable is None:
             array = x._storage_.array
             self.table[id(array)] = Variable(array, key, value, history)
         else:
-            variable.windows.setdefault(key, {})[history] = value
+            known = variable.windows.setdefault(key, {})
+            if history is None and None in known and self.flows is not None and value in self.flows.silent:
+                history = self.flows.mark(x)
+            known[history] = value
 
     def forget(self, outs: Sequence[Tensor], values: Sequence[Value]) -> None:
         """What Functions have computed has the histories that they give it, from now on, also for those who record nothing."""
@@ -136,17 +142,30 @@ class Variables:
         known = variable.windows.get(key)
         if known is None:
             known = variable.windows[key] = self.seen_first(variable, key)
-        if not mode.enabled and len(known) == 1:
+        if not mode.enabled and len(known) == 1 and self.flows is None:
             return next(iter(known.values()))
-        history = history_of(x)
-        if not mode.enabled:
+        history = self.history(x)
+        marked = type(history) is Mark
+        if not mode.enabled and not marked:
             return known.get(history) or next(iter(known.values()))
         found = known.get(history)
-        if found is None and history is not None:
+        if found is None and history is not None and not marked:
             found = known.get(WRITTEN)
         if found is None:
-            found = known[history] = self.stop(next(iter(known.values())), history)
+            found = self.stop(next(iter(known.values())), history)
+        found = known[history] = self.read(found)
         return found
+
+    def read(self, value: Value) -> Value:
+        """A value as it is read now: what was not recorded has no gradient for who records."""
+        if self.flows is None or not mode.enabled or value not in self.flows.silent:
+            return value
+        return self.append(Node(UNRECORDED, (value,), {}, [value.layout], flags=[False]))
+
+    def history(self, x: Tensor) -> Any:
+        """What ``history_of`` says; of what has no history a mark, if it has one."""
+        found = history_of(x)
+        return found if found is not None or self.flows is None else self.flows.mark_of(x)
 
     def line_of(self, x: Tensor) -> str:
         """Where the program has computed what a tensor holds."""
@@ -168,11 +187,11 @@ class Variables:
         """The value of a tensor that has another history than the one of which it shares the memory."""
         if isinstance(history, tuple) or isinstance(history, GraphNode):
             return value  # of a custom Function, which gives what it has computed a history of its own
-        if history is None and value.requires_grad is False:
+        marked, flows = type(history) is Mark, self.flows
+        cut = history is None or marked
+        if cut and value.requires_grad is False and not (marked and flows is not None and value in flows.tangible):
             return value
-        node = Node(STOP, (value,), {}, [value.layout], flags=[history is not None])
-        self.graph.nodes.append(node)
-        return node.outs[0]
+        return self.append(Node(STOP, (value,), {}, [value.layout], flags=[not cut]))
 
     def admit(self, x: Tensor) -> Variable:
         """A storage that is seen for the first time: of a constant."""
@@ -240,8 +259,13 @@ class Variables:
             GraphError: it does, or the write is to a part that has gaps.
         """
         variable, key = self.table[id(x._storage_.array)], key_of(x)
+        mark = None if self.flows is None else self.flows.mark_of(x)
+        mark = mark if mark is not None and mark.detached else None
+        known = variable.windows.get(variable.root, {WRITTEN: variable.value})
         if begins and mode.enabled and requires_grad(x):
-            self.require_one_history(variable)
+            self.require_one_history(known)
+        if self.flows is not None:
+            self.require_alike(known, mark)
         assert out.layout is not None
         if out.layout.dtype is not key[1].dtype:
             out = self.add("to_dtype", (out,), {"dtype": key[1].dtype}, out.layout.like(key[1].dtype))
@@ -252,30 +276,50 @@ class Variables:
             self.require_inside(variable, key)
             size = root.dtype.itemsize
             place = {"size": key[1].shape, "stride": key[1].strides, "storage_offset": (key[0] - start) // size}
-            value = self.scattered(variable.value, out, place, root)
+            before = variable.value if mark is None else known.get(mark) or self.stop(variable.value, mark)
+            value = self.scattered(self.read(before), out, place, root)
         variable.writes += 1
-        windows = {WRITTEN: value}
-        if not (mode.enabled and requires_grad(x)):
+        recorded = mode.enabled and requires_grad(x)
+        kept = {} if self.flows is None else self.flows.kept(known, mark is not None, mode.enabled)
+        if not recorded:
             out.requires_grad = value.requires_grad = False
-            known = variable.windows.get(variable.root, {WRITTEN: variable.value})
-            kept = {history: old for history, old in known.items() if history is not None and old.requires_grad is not False}
-            if kept:
-                windows = {history: self.overwrite(old, value) for history, old in kept.items()}
-                value = next(iter(windows.values()))
-        variable.value, variable.windows = value, {variable.root: windows}
+            kept |= {history: old for history, old in known.items() if history is not None and old.requires_grad is not False}
+        windows = {history: self.overwrite(old, value, mark is not None) for history, old in kept.items()}
+        if mark is not None:
+            windows[mark] = value
+        if recorded or not windows:
+            windows[WRITTEN] = value
+        variable.value, variable.windows = next(iter(windows.values())), {variable.root: windows}
 
-    def require_one_history(self, variable: Variable) -> None:
+    def require_one_history(self, known: dict[Any, Value]) -> None:
         """Refuse memory that a tensor with a history lies on.
 
         Raises:
             GraphError: it does.
         """
-        known = variable.windows.get(variable.root, {WRITTEN: variable.value})
         if any(history is not None and value.requires_grad is not False for history, value in known.items()):
-            raise GraphError(
-                f"a detached tensor is written to, which is recorded, and shares memory with one that has a history, at "
-                f"{user_line()}: a graph cannot capture it. Hint: clone it first."
-            )
+            self.refuse_histories()
+
+    def require_alike(self, known: dict[Any, Value], mark: Mark | None) -> None:
+        """Refuse memory that was written to through another detached tensor, which has derivatives of its own since.
+
+        Raises:
+            GraphError: it was.
+        """
+        tangible = self.flows.tangible if self.flows is not None else ()
+        if any(type(history) is Mark and history is not mark and value in tangible for history, value in known.items()):
+            self.refuse_histories()
+
+    def refuse_histories(self) -> NoReturn:
+        """Refuse two histories on one memory.
+
+        Raises:
+            GraphError: always.
+        """
+        raise GraphError(
+            f"a detached tensor is written to, which is recorded, and shares memory with one that has a history, at "
+            f"{user_line()}: a graph cannot capture it. Hint: clone it first."
+        )
 
     def scattered(self, x: Value, out: Value, place: dict, layout: Layout) -> Value:
         """A value in which what lies at a place in memory is another one: ``as_strided_scatter`` counts in row-major order.
@@ -292,17 +336,25 @@ class Variables:
         made = self.add("as_strided_scatter", (row, out), place, flat)
         return self.add("as_strided_from", (made,), {"size": layout.shape, "stride": layout.strides, "offset": 0}, layout)
 
-    def overwrite(self, old: Value, new: Value) -> Value:
-        """The values of one and the history of another."""
-        node = Node(OVERWRITE, (old, new), {}, [new.layout], flags=[old.requires_grad])
-        self.graph.nodes.append(node)
-        return node.outs[0]
+    def overwrite(self, old: Value, new: Value, detached: bool = False) -> Value:
+        """The values of one and the history of another: see ``overwritten`` of histories.py."""
+        attributes = {"detached": True} if detached else {}
+        return self.append(Node(OVERWRITE, (old, new), attributes, [new.layout], flags=[old.requires_grad]))
 
     def add(self, name: str, ins: tuple, attributes: dict, layout: Layout) -> Value:
-        """A node of one result."""
-        node = Node(OPS[name], ins, attributes, [layout])
+        """A node of one result, which is what its operands are: recorded, or not."""
+        return self.append(Node(OPS[name], ins, attributes, [layout]))
+
+    def append(self, node: Node, recorded: bool = True) -> Value:
+        """Write a node down; its first result.
+
+        Args:
+            recorded: whether derivatives are recorded there.
+        """
         self.graph.nodes.append(node)
-        return node.outs[0]
+        if self.flows is not None:
+            self.flows.follow(node, recorded)
+        return node.outs[0] if node.outs else None  # type: ignore[return-value]
 
     def require_inside(self, variable: Variable, key: Key) -> None:
         """Refuse what lies outside of the tensor that stands for a storage, or is of another dtype.
