@@ -242,7 +242,7 @@ class Ruled(Optimizer):
         fused_updates(self.rule(group), rows, changing(lambda: self.constants(group), group), way, self.follows)
 
     def _counted_there(self, p: Tensor, state: dict[str, Any]) -> tuple[list[Tensor], list[Tensor]]:
-        """A parameter's number of the step and ``numbers``, and its ``follows``: tensors on its GPU, made where they are not there."""
+        """A parameter's number of the step and ``numbers``, and its ``follows``: tensors on its GPU, made where there are none."""
         for name, dtype in (("step", float32), *[(name, float64) for name in self.numbers]):
             if not isinstance(state[name], Tensor) or state[name].device is not p.device:
                 state[name] = full((), float(state[name]), dtype=dtype, device=p.device)
