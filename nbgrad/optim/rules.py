@@ -102,8 +102,14 @@ def next_of(count: Rule, kept: int) -> Rule:
         step = step + 1.0
         return (step, *count(scalar, step, *known[:kept], **options))
 
-    counted.__name__ = f"next_{count.__name__}"
+    counted.__name__ = counted.__qualname__ = f"next_{count.__name__}"
     return counted
+
+
+# Of this module under their names, by which captured graphs find them.
+next_nothing, next_corrections = next_of(nothing, 0), next_of(corrections, 0)
+next_adamax_size, next_adagrad_rate = next_of(adamax_size, 0), next_of(adagrad_rate, 0)
+next_nadam_sizes, next_radam_sizes, next_asgd_sizes = next_of(nadam_sizes, 1), next_of(radam_sizes, 0), next_of(asgd_sizes, 2)
 
 
 # ---- rules -----------------------------------------------------------------------------------------------------------

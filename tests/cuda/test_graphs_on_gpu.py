@@ -326,7 +326,13 @@ def stepped(kind, way, options):
 
 @on_gpus
 @pytest.mark.parametrize(
-    "kind, options", [(optim.AdamW, {"capturable": True}), pytest.param(optim.SGD, {"weight_decay": 0.1}, marks=pytest.mark.slow)]
+    "kind, options",
+    [
+        (optim.AdamW, {"capturable": True}),
+        pytest.param(optim.ASGD, {"capturable": True}, marks=pytest.mark.slow),
+        pytest.param(optim.NAdam, {"capturable": True}, marks=pytest.mark.slow),
+        pytest.param(optim.SGD, {"weight_decay": 0.1}, marks=pytest.mark.slow),
+    ],
 )
 def test_compiled_steps_read_what_the_gpu_counts(kind, options):
     """Numbers of steps and rates that are tensors there: one program, with the bits of calls, also in replays."""
