@@ -159,7 +159,8 @@ ABREAST = frozenset({"exp", "expm1", "exp2", "log", "log2", "log10", "log1p", "s
 def functions(dtype: str) -> dict[str, Callable]:
     """The names that generated source may use at ``dtype``, besides the primitives.
 
-    Real dtypes have ``FUNCTIONS``, float32 ``NEAREST`` too, integers (and bool) ``INT_FUNCTIONS`` with the prefix ``int_``, complex dtypes none.
+    Real dtypes have ``FUNCTIONS``, float32 ``NEAREST`` too, integers (and bool) ``INT_FUNCTIONS`` with the prefix ``int_``, complex
+    dtypes none.
     """
     if dtype in BY_DTYPE:
         return {**FUNCTIONS, **NEAREST} if dtype == "float32" else FUNCTIONS
