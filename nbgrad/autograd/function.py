@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
+from copy import copy
 from typing import Any, Callable
 
 from ..base.errors import ArgumentError, GradError
@@ -67,6 +68,12 @@ class FunctionCall(Call):
         op: Any = function._op_
         super().__init__(op, args, {}, lambda *below: run(function, below, runs))
         self.runs = runs
+
+    def with_operands(self, operands: tuple, attributes: dict | None = None) -> Call:
+        """The same call of others, whose contexts are this one's."""
+        made = copy(self)
+        made.operands, made._marked = operands, None
+        return made
 
     @property
     def ctx(self) -> BackwardCFunction:

@@ -1,15 +1,60 @@
-"""Compiled functions inside of ``autocast``: each region has variants of its own, of the function with the region within it."""
+"""Compiled functions and bodies of loops inside of ``autocast``: each region has variants of its own, of the function with the region
+within it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
+from ..base.grad_mode import special
 from .rehearsals import active_modes, is_observed
 
 if TYPE_CHECKING:
+    from ..modes.autocast import Region
     from .compile import Compiled
 
-__all__ = ["call_in_region", "in_region_alone"]
+__all__ = ["call_in_region", "in_region", "in_region_alone", "outside_of_regions", "region_of_thread"]
+
+
+def region_of_thread() -> Region | None:
+    """The region of this thread, where one converts anything; nothing is imported where there is none."""
+    if not any(getattr(mode, "rank", None) == "casting" for mode in special):
+        return None
+    from ..graph.task import state
+    from ..modes.autocast import casting
+
+    region = casting.region
+    return region if region.is_on and region.task is state.task else None
+
+
+@contextmanager
+def outside_of_regions() -> Iterator[None]:
+    """Inside, nothing is converted, whatever region this thread is in."""
+    if region_of_thread() is None:
+        yield
+        return
+    from ..modes.autocast import OUTSIDE, casting
+
+    before = casting.enter(OUTSIDE)
+    try:
+        yield
+    finally:
+        casting.enter(before)
+
+
+def in_region(fn: Callable, region: Region) -> Callable:
+    """A function that is called in a region."""
+    from ..modes.autocast import casting
+
+    def within(*args: Any) -> Any:
+        before = casting.enter(region)
+        try:
+            return fn(*args)
+        finally:
+            casting.enter(before)
+
+    return within
 
 
 def in_region_alone() -> bool:
@@ -28,7 +73,7 @@ def call_in_region(compiled: Compiled, args: tuple, kwargs: dict) -> Any:
     from ..modes.autocast import OUTSIDE, casting, kept
 
     region = casting.region
-    key = (*region.dtypes.values(), *region.enabled.values(), region.caching)
+    key = region.key()
     inner = compiled._regions_.get(key)
     if inner is None:
         within: Any = kept(compiled.fn)
