@@ -1,4 +1,4 @@
-"""The mark of tensors that a capture follows, and the captures that run: see jit/capture.py, their interpreter.
+"""The mark of tensors that a capture follows, and the captures that run: see jit/capture/capture.py, their interpreter.
 
 NOTE [Traced]: a traced tensor is a tensor whose layout is marked TRACED. It has memory, a version and a history like any other; the
 mark sends every call of it to the interpreters, the last of which is that of captures. Beneath it the call runs on the tensors

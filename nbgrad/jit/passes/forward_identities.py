@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..graph import Graph
-from ..ir import Node, Value
+from ..ir.graph import Graph
+from ..ir.ir import Node, Value
 from .checked import checked
 from .numbers import number_of, of_reals
 from .rewriting import Rewriting

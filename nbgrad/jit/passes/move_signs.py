@@ -6,8 +6,8 @@ from collections import Counter
 from typing import Any
 
 from ...ops.core import OPS
-from ..graph import Graph
-from ..ir import Node, Value, values_in
+from ..ir.graph import Graph
+from ..ir.ir import Node, Value, values_in
 from .checked import checked
 from .numbers import fits, of_reals
 from .rewriting import Rewriting
