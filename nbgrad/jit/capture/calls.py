@@ -66,8 +66,7 @@ def run_method(trace: Trace, call: Call, below: Callable[[Call], Any]) -> Any:
 def run_control(trace: Trace, call: Call, below: Callable[[Call], Any]) -> Any:
     """A Function that is a control node: NOTE [Controls]."""
     control, attributes, blocks, constants = function_of(call)._control_(*call.operands)
-    for x in constants:
-        trace.variables.known.setdefault(id(x._storage_.array), x)
+    trace.know(constants)
     ins = tuple([trace.value(x) for x in call.operands if isinstance(x, Tensor)])
     seq, outs = next_seq(), trace.run_unmarked(call, below)
     trace.add(control, ins, attributes, outs, blocks)

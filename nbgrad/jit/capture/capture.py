@@ -17,7 +17,7 @@ constants. A tensor from elsewhere was computed where nobody looked, and using i
 from __future__ import annotations
 
 from threading import get_ident
-from typing import TYPE_CHECKING, AbstractSet as Set, Any, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, AbstractSet as Set, Any, Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -180,13 +180,19 @@ class Trace(Noticing):
     # ---- values ----------------------------------------------------------------------------------------------------
 
     def note_arrays(self, arrays: Sequence[np.ndarray]) -> None:
-        """The program names NumPy arrays: tensors on their memory are read in every call; what few elements hold is guarded, and in a
-        body compared: see traced_functions.py.
+        """The program names NumPy arrays: tensors on their memory are read in every call; what few elements hold is guarded.
+
+        What a body names is compared whenever that is looked for: see traced_functions.py.
         """
         self.named_arrays = [x for x in arrays if x.flags.writeable and x.dtype.kind in "biufc" and x.dtype.isnative and x.size]
         for x in self.named_arrays:
             if x.size <= MOST and is_followed(x) and not self.of_body:
                 self.ask("array", from_numpy(x))
+
+    def know(self, tensors: Iterable[Tensor]) -> None:
+        """The program may use tensors that it neither makes nor names: constants of graphs and bodies that it runs."""
+        for x in tensors:
+            self.variables.known.setdefault(id(x._storage_.array), x)
 
     def is_named(self, array: Any) -> bool:
         """Whether memory is an array on that of one that the program names."""

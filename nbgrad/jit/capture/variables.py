@@ -327,6 +327,8 @@ def whole_storage(x: Tensor) -> Tensor:
     size = layout.dtype.itemsize
     if x._offset_ or not layout.dense or array.nbytes != layout.numel * size:
         layout = layout_of(layout.dtype, (array.nbytes // size,), None, layout.device)
+    elif layout.contiguous:  # whatever the strides of its dimensions of one element
+        layout = layout_of(layout.dtype, layout.shape, None, layout.device, layout.conj, layout.neg)
     return native.tensor(layout.template, copied(x._storage_), 0, False, None)
 
 

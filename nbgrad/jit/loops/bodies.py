@@ -76,8 +76,8 @@ class Body:
         self.given: list[Layout] = []
 
     def inputs(self) -> list[Layout]:
-        """The layouts of its inputs, row-major."""
-        self.taken = self.taken or [plain_layout(value) for value in self.block.inputs]
+        """The layouts of its inputs: row-major, but for constants, which may lie otherwise."""
+        self.taken = self.taken or [value.layout or plain_layout(value) for value in self.block.inputs]
         return self.taken
 
     def layouts(self) -> list[Layout]:
@@ -155,8 +155,9 @@ def fitted(x: Tensor, layout: Layout) -> Tensor:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """As if no batch and no region of mixed precision were open, with recording on and all tangents seen: what a body means does not
-    depend on who runs it.
+    """As if no batch and no region of ``autocast`` were open, with recording on and all tangents seen.
+
+    What a body means does not depend on who runs it.
     """
     before, batches.levels = batches.levels, ()
     limit, sight.below = sight.below, ALL_LEVELS
@@ -258,7 +259,8 @@ def body_once(
     captures = {id(x) for x in found}
     graph.constants.sort(key=lambda value: id(value.data) not in captures)  # where the substitution was not asked
     used += [value.data for value in graph.constants if id(value.data) in captures]
-    bound = [tensor_of(value) for value in graph.constants if id(value.data) not in captures]
+    with unseen():  # a body outlives a capture around it, which would mark what it has seen being made
+        bound = [tensor_of(value) for value in graph.constants if id(value.data) not in captures]
     for value in graph.constants:
         value.data = None
     graph.inputs, graph.constants = graph.inputs + graph.constants, []
