@@ -10,6 +10,8 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any, Callable
 
+import numpy as np
+
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, GraphError, RangeError, require_callable
@@ -21,6 +23,7 @@ from .loops import rewind_steps as _rewind_steps, unwinding as _unwinding  # noq
 from .loops.bodies import example_of, joined
 from .loops.branches import Choice, chosen
 from .loops.checkpoints import checked_policy, policy_of
+from .loops.derived import meant_in
 from .loops.loop_draws import traced_step
 from .loops.loop_steps import Loop, Step, example_slice
 from .loops.loops import looped
@@ -201,13 +204,13 @@ def takes(fn: Callable, count: int) -> bool:
 
 
 def checked_predicate(op: str, what: str, x: Any) -> Any:
-    """A bool, or a 0-d tensor of bools.
+    """A bool, or a 0-d tensor of bools; NumPy's bool as Python's.
 
     Raises:
         ArgumentError: neither.
     """
-    if isinstance(x, bool):
-        return x
+    if isinstance(x, (bool, np.bool_)):
+        return bool(x)
     if not isinstance(x, Tensor):
         raise ArgumentError(f"{op}: {what} {type(x).__name__}, expected a 0-d tensor of bools.")
     if x.layout.shape or x.layout.dtype.name != "bool":
@@ -246,19 +249,32 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, *operands: Any) -> An
     """
     require_callable("cond", true_fn)
     require_callable("cond", false_fn)
-    checked_predicate("cond", "pred is", pred)
+    pred = checked_predicate("cond", "pred is", pred)
     if len(operands) == 1 and type(operands[0]) is tuple and all(takes_several(fn, operands[0]) for fn in (true_fn, false_fn)):
         operands = operands[0]
     if type(pred) is Batched:
-        first, second = results_of(true_fn, operands), results_of(false_fn, operands)
-        check_branches(first, second)
-        return first.rebuilt([CALLS["where"](pred, x, y) for x, y in zip(first.tensors, second.tensors)])
+        return batched_cond(pred, true_fn, false_fn, operands)
     if isinstance(pred, Tensor) and capture_of_thread() is not None:
         return captured_cond(pred, true_fn, false_fn, operands)
     fn = true_fn if pred else false_fn
     result = results_of(fn, operands)
     check_agreement(true_fn, false_fn, operands, fn, result)
     return result.rebuilt(result.tensors)
+
+
+def batched_cond(pred: Tensor, true_fn: Callable, false_fn: Callable, operands: tuple) -> Any:
+    """A choice for every element of a batch, whose derivatives are of the function that is meant."""
+    try:
+        return captured_cond(pred, true_fn, false_fn, operands)
+    except GraphError:  # what no graph can hold is called for all elements
+        leaves, tree = flatten(operands)
+        meant = pred, CALLS["logical_not"](pred)
+        first, second = (
+            results_of(fn, tree.unflatten([meant_in(p, x) if isinstance(x, Tensor) else x for x in leaves]))
+            for p, fn in zip(meant, (true_fn, false_fn))
+        )
+        check_branches(first, second)
+        return first.rebuilt([CALLS["where"](pred, x, y) for x, y in zip(first.tensors, second.tensors)])
 
 
 def results_of(fn: Callable, operands: tuple) -> Leaves:

@@ -6,7 +6,9 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 from ...base.bounded import keep
 from ...base.dtypes import get_default_dtype
+from ...base.grad_mode import traces
 from ...func.captures import captured
+from ...modes.traced import capture_of_thread
 from ...tensors.layout import layout_of
 from ...tensors.storage import default_device
 from ...tensors.tensor import Tensor
@@ -116,4 +118,6 @@ def traced_function(fn: Callable, key: tuple, run: Callable[..., Leaves], exampl
     if found is None or not found.fits(closure):
         within = run if region is None else in_region(run, region)
         found = keep(known, whole, TracedFunction(fn, closure, within, examples()), MOST)
+    if traces and (around := capture_of_thread()) is not None:
+        around.know(found.body.bound)
     return Found(found, found.operands(closure))
