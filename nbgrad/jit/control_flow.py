@@ -15,10 +15,10 @@ import numpy as np
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, GraphError, RangeError, require_callable
-from ..base.nested import flatten
 from ..modes.batched import Batched
 from ..modes.traced import capture_of_thread
 from ..tensors.tensor import Tensor
+from .arguments.structures import flatten_again as flatten
 from .loops import rewind_steps as _rewind_steps, unwinding as _unwinding  # noqa: F401  (they register themselves)
 from .loops.bodies import example_of, joined
 from .loops.branches import Choice, chosen
@@ -43,7 +43,8 @@ def scan(
     ``vmap`` are loops too; what ``step`` captures gets gradients like any other argument.
 
     Args:
-        step: ``step(carry, x) -> (carry, y)`` of tensors, or nested tuples, lists and dicts of them; None for no slice.
+        step: ``step(carry, x) -> (carry, y)`` of tensors, or nested tuples, lists, dicts and objects of data classes of them; None
+            for no slice.
         init: the first carry. Numbers in it are 0-d tensors.
         xs: tensors whose first dimension is the trips; None: no slices, ``length`` says how many trips.
         length: how many trips.
@@ -95,7 +96,7 @@ def map(fn: Callable, xs: Any) -> Any:
     """A function of every slice, one after the other: ``vmap`` in little memory.
 
     Args:
-        fn: of a slice, of tensors or nested tuples, lists and dicts of them; returns such.
+        fn: of a slice, of tensors or such structures of them as ``scan`` takes; returns such.
         xs: tensors whose first dimension is the slices.
 
     Returns:
@@ -138,8 +139,8 @@ def while_loop(cond: Callable, body: Callable, init: Any, *, memory: int | None 
     Args:
         cond: ``cond(carry) ->`` a 0-d tensor of bools.
         body: ``body(carry) -> carry``.
-        init: tensors, or nested tuples, lists and dicts of them. Numbers are 0-d tensors. The members of a tuple are passed one by
-            one to a function that takes so many arguments, and could not be called with one.
+        init: tensors, or such structures of them as ``scan`` takes. Numbers are 0-d tensors. The members of a tuple are passed one
+            by one to a function that takes so many arguments, and could not be called with one.
         memory: how many bytes the carries may take that reverse mode keeps; None: any number.
 
     Returns:
@@ -234,9 +235,9 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, *operands: Any) -> An
 
     Args:
         pred: a 0-d tensor of bools, or a bool.
-        true_fn, false_fn: of the operands; return tensors, or nested tuples, lists and dicts of them, of the same structure, shapes
-            and dtypes.
-        operands: tensors, or nested tuples, lists and dicts of them; a tuple alone may be all of them, as for ``while_loop``.
+        true_fn, false_fn: of the operands; return tensors, or such structures of them as ``scan`` takes, of the same structure,
+            shapes and dtypes.
+        operands: tensors, or such structures; a tuple alone may be all of them, as for ``while_loop``.
 
     Raises:
         ArgumentError: a predicate that is no 0-d bool; what is no tensor; results of different structure. ShapeError, DTypeError:
@@ -302,7 +303,7 @@ def traced_branch(fn: Callable, operands: tuple) -> Found:
         rest = iter(inputs)
         return results_of(fn, tree.unflatten([next(rest) if isinstance(x, Tensor) else x for x in leaves]))
 
-    return traced_function(fn, ("cond", repr(tree), parts, repr(others)), run, lambda: [example_of(x) for x in tensors])
+    return traced_function(fn, ("cond", tree, parts, repr(others)), run, lambda: [example_of(x) for x in tensors])
 
 
 def captured_cond(pred: Tensor, true_fn: Callable, false_fn: Callable, operands: tuple) -> Any:

