@@ -14,6 +14,7 @@ from ...func.forward import jvp as func_jvp
 from ...tensors.tensor import Tensor
 from ..capture.tracing import tracing
 from ..ir.graph import Graph, require_graph
+from ..ir.histories import STOP
 from ..ir.ir import Block, Control, Node, Value, copy_block, map_values, values_in
 from ..ir.replay import run_block
 from ..passes.drop_stops import drop_stops
@@ -283,10 +284,13 @@ def transpose(graph: Graph, linear: Sequence[int] | None = None) -> Graph:
     for k, value in enumerate(flat.inputs):
         value.requires_grad = k in places
     flat, _ = flat.copy()
-    for node in flat.all_nodes():
+    for node in flat.nodes:  # flags in the bodies of loops say where gradients stop, as such marks do
         for value in node.outs:
-            value.requires_grad = None if node.op.kind != "control" else value.requires_grad
+            if node.op is not STOP and value.layout is not None and value.layout.dtype.differentiable:
+                value.requires_grad = None
     joint = Joint(flat, examples_of(flat, ()))
+    for node in joint.reverse:
+        leave_out_unread(node)
     reads = {value for node in joint.reverse for value in node.values()} - set(joint.graph.constants)
     nodes = [*recomputed(joint.primal, reads, ()), *joint.reverse]
     read = {value for node in nodes for value in node.values()}
@@ -296,3 +300,24 @@ def transpose(graph: Graph, linear: Sequence[int] | None = None) -> Graph:
     parameters = [value for k, value in enumerate(joint.inputs) if k not in places]
     inputs, grads = [*parameters, *joint.cotangents], [joint.grads[k] for k in places]
     return part(inputs, nodes, grads, joint.graph.constants, f"{graph.name}_transposed", set(nodes))
+
+
+def leave_out_unread(node: Node) -> None:
+    """Let a scan or a branch, and those within it, take nothing that their bodies do not read, but for carries."""
+    for block in node.blocks:
+        for inner in block.nodes:
+            leave_out_unread(inner)
+    if node.op.name not in ("scan", "cond"):
+        return
+    first = 1 if node.op.name == "cond" else 0  # a predicate is no operand of the bodies
+    carries = 0 if first else node.attributes["carries"]
+    needed = [needed_nodes(block.nodes, block.outputs) for block in node.blocks]
+    places = range(len(node.ins) - first)
+    kept = [k for k in places if k < carries or any(b.inputs[k] in read for b, (_, read) in zip(node.blocks, needed))]
+    node.ins = (*node.ins[:first], *(node.ins[first + k] for k in kept))
+    node.blocks = tuple(
+        [Block([block.inputs[k] for k in kept], nodes, block.outputs) for block, (nodes, _) in zip(node.blocks, needed)]
+    )
+    if not first:
+        slices = range(carries, carries + node.attributes["slices"])
+        node.attributes = {**node.attributes, "slices": sum(k in slices for k in kept)}
