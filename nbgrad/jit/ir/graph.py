@@ -52,7 +52,7 @@ class Graph(Block):
         """
         self.require_inputs(inputs)
         try:
-            return replay(self, self.constants, inputs, self.name)
+            return replay(self, self.constants, inputs, self.name, cuts=True)
         except Exception as error:
             node = failed_node(error, self)
             if node is None:

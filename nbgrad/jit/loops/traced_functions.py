@@ -119,5 +119,5 @@ def traced_function(fn: Callable, key: tuple, run: Callable[..., Leaves], exampl
         within = run if region is None else in_region(run, region)
         found = keep(known, whole, TracedFunction(fn, closure, within, examples()), MOST)
     if traces and (around := capture_of_thread()) is not None:
-        around.know(found.body.bound)
+        around.variables.know(found.body.bound)
     return Found(found, found.operands(closure))
