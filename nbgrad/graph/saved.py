@@ -180,6 +180,8 @@ def tensors_in(values: Iterable, kind: type = Tensor) -> list[Any]:
     """The tensors (or what stands for them) among values and in their tuples and lists."""
     found: list[Any] = []
     for value in values:
+        if type(value) is int or value is None:  # as most attributes are
+            continue
         if isinstance(value, kind):
             found.append(value)
         elif isinstance(value, (tuple, list)):
