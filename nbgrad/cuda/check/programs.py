@@ -76,7 +76,7 @@ PROGRAMS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "sorts": lambda nb, x, at: (
         *(*x.sort(), *x.topk(min(5, x.numel())), *rows(x).sort(1), x.median(), x.kthvalue(1)[0], x.argsort()),
         *back(nb, lambda x: rows(x).kthvalue(1, 1)[0], x),
-        *x.repeat(20).sort(),
+        *x.repeat(40).sort(),
     ),
     "searches": lambda nb, x, at: (nb.searchsorted(x.sort()[0], x), nb.isin(at, at[:3]), nb.bincount(at), x.float().histc(7)),
     "reads by indices": lambda nb, x, at: (x[at], rows(x)[:, at[:1] * 0], x.take(at), x.gather(0, at)),
