@@ -7,9 +7,10 @@ import json
 import sys
 import traceback
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 __all__ = ["Report", "guarded", "versions"]
 
