@@ -11,8 +11,8 @@ import nbgrad
 from benchmarks.graph_programs import LOOPS, PROGRAMS, SGD
 from benchmarks.harness import SelfMeasured
 from benchmarks.peers import child
-from nbgrad.jit.checkpoints import policy_of
-from nbgrad.jit.stretches import Ahead, depth_of, stretches
+from nbgrad.jit.loops.checkpoints import policy_of
+from nbgrad.jit.loops.stretches import Ahead, depth_of, stretches
 
 FIRST_CALL = """
 import json, sys

@@ -45,7 +45,28 @@ LAYERS = (
     ("profiling", "what ran, and how long"),
     ("recomputing", "saved tensors that are computed again"),
     ("func", "functions of functions: maps, derivatives"),
-    ("jit", "graphs of programs: capture, differentiation, compilation"),
+    ("jit", "graphs of programs: the public names, imported where somebody first uses them"),
+    ("jit.ir", "graphs of programs: what they are, checked, compared, run by calls"),
+    ("jit.text", "graphs written, read, drawn"),
+    ("jit.nodes", "nodes that are no operation of the table"),
+    ("jit.guards", "what a program depends on beside its arguments"),
+    ("jit.arguments", "what goes into a program and comes out"),
+    ("jit.state", "what a program finds, and leaves behind"),
+    ("jit.capture", "how a run becomes a graph"),
+    ("jit.execution", "how a graph becomes one native call"),
+    ("jit.passes", "graphs that compute the same with less"),
+    ("jit.differentiation", "gradients of graphs"),
+    ("jit.differentiate", "gradients of graphs, for users"),
+    ("jit.loops", "bodies of loops and branches"),
+    ("jit.control_flow jit.associative", "loops and branches, for users"),
+    ("jit.compiled", "variants of a compiled function"),
+    ("jit.compile", "compiled functions, for users"),
+    ("jit.compiler", "torch.compiler"),
+    ("jit.files", "what files of compiled functions hold"),
+    ("jit.loading", "compiled functions from files, for users"),
+    ("jit.saving", "compiled functions as files, for users"),
+    ("jit.live_graphs", "nodes of an eager graph, as parts of a program"),
+    ("jit.live", "eager graphs as programs, for users"),
     ("testing", "comparisons"),
     ("__init__", "the public names"),
     (
@@ -58,7 +79,12 @@ LAYERS = (
 )
 
 # Imports inside functions that point up, each with the reason why it cannot point down.
-UPWARD: dict[tuple[str, str], str] = {}
+UPWARD = {
+    ("jit.ir.graph", "jit.text.text"): "a graph prints itself",
+    ("jit.ir.graph", "jit.text.show"): "a graph draws itself",
+    ("jit.ir.tracebacks", "jit.text.text"): "a traceback shows a graph's text, where an error comes",
+    ("jit.files.objects", "jit.loading"): "another process loads the file, to see which machine code that asks for",
+}
 
 # Names that a module sets in another one, each with the reason why the other cannot import what it is.
 ASSIGNED = {
@@ -112,15 +138,18 @@ def nodes_of(path: Path) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(tree_of(path)))
 
 
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")  # where statements have statements
+
+
 @cache
 def statements(path: Path) -> tuple[tuple[ast.stmt, bool], ...]:
     """Import statements, and whether each is inside a function; those for type checkers alone are left out."""
 
     def walk(node, lazy):
-        for child in ast.iter_child_nodes(node):
+        for child in (each for block in BLOCKS for each in getattr(node, block, ())):
             if isinstance(child, (ast.Import, ast.ImportFrom)):
                 yield child, lazy
-            elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
+            elif not (isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING")):
                 yield from walk(child, lazy or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)))
 
     return tuple(walk(tree_of(path), False))
@@ -206,6 +235,16 @@ def test_the_page_has_the_layers_in_their_order():
     places = [layer_of(name) for name in names]
     assert places == sorted(places), names
     assert set(names) == {name for entries, _ in LAYERS for name in entries.split() if "." not in name} - {"__init__"}
+
+
+def test_the_page_has_the_folders_of_jit_in_their_order():
+    """docs/architecture.md shows them from the lowest layer to the highest, each with the sentence that it begins with itself."""
+    folders = [entry for entries, _ in LAYERS for entry in entries.split() if (PACKAGE / entry.replace(".", "/")).is_dir()]
+    inside = [PACKAGE / name.replace(".", "/") for name in folders if name.startswith("jit.")]
+    sentences = {path.name: ast.get_docstring(tree_of(path / "__init__.py")).partition("\n\n")[0] for path in inside}
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `jit/(\w+)/` \| (.*?) \|", page, re.M)
+    assert rows == [(name, sentence.replace("``", "`").replace("\n", " ")) for name, sentence in sentences.items()]
 
 
 def test_the_page_has_all_of_dispatch():
@@ -296,7 +335,7 @@ TABLES = {
     ("sparse.elements", "_name"): "functions that are 0 at 0, which sparse tensors have by their values",
     ("sparse.folds", "_name"): "norms that zeros add nothing to",
     ("array_api.elements", "(ceil, floor, round, trunc)"): "the standard's functions of integers, which torch has of floats alone",
-    ("jit.mathematics", "OTHERS"): "functions of Python's math that are left to it",
+    ("jit.guards.mathematics", "OTHERS"): "functions of Python's math that are left to it",
     ("jit.passes.fold_constants", "ARITHMETIC"): "the four operations of numbers, whose kernels take a number as a tensor of it",
     ("jit.passes.forward_identities", "COPIES"): "laws of numbers, which a pass knows, not facts that calls need",
     ("jit.passes.forward_identities", "OPERATORS"): "laws of numbers, which a pass knows, not facts that calls need",
@@ -436,7 +475,7 @@ def test_numba_is_imported_inside_functions_on_the_way_to_a_cpu_kernel():
 
 def test_importing_the_package_is_light():
     """``import nbgrad`` loads no compiler, no plotting, no other framework."""
-    heavy = ["numba", "torch", "jax", "matplotlib", "rich", "scipy", "pandas", "pytest"]
+    heavy = ["numba", "torch", "jax", "matplotlib", "rich", "scipy", "pandas", "pytest", "fractions", "nbgrad.kernels.scalars"]
     script = f"import sys, nbgrad; print(*[name for name in {heavy} if name in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", script],
@@ -458,7 +497,7 @@ def printed_by_child(script: str) -> str:
 
 def test_compiling_imports_no_texts_drawings_loops_or_derivatives():
     """What a first compiled call does not use is not imported for it."""
-    unused = ["hashlib", "difflib", "html", *(f"nbgrad.jit.{name}" for name in ("text", "show", "loops", "backward", "live"))]
+    unused = ["hashlib", "difflib", "html", *(f"nbgrad.jit.{name}" for name in ("text", "loops", "compiled.backward", "live"))]
     script = (
         f"import sys, nbgrad; nbgrad.compile(lambda x: x + 1)(nbgrad.ones(2)); print([x for x in {unused} if x in sys.modules])"
     )
@@ -513,13 +552,13 @@ ASK_FOR_THE_DEVICE = {
     "native.launches native.sequences tensors.layout": "what makes results: one load and comparison",
     "dispatch.plans dispatch.lowerings dispatch.device_lowerings dispatch.operands dispatch.inplace dispatch.updates "
     "lowering.cuda.registry lowering.cuda.requirements": "which lowering; which operands may come together; who says what is wrong",
-    "jit.devices": "what graphs ask",
-    "optim.adam optim.optimizer": "what counts steps; what a graph of a GPU would freeze",
+    "jit.ir.devices": "what graphs ask",
+    "optim.ruled optim.optimizer": "what counts steps; what a graph of a GPU would freeze",
     "lowering.index_walks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
     "composites.index_writes composites.positions composites.counts composites.order_statistics composites.subscript "
     "forward.programs": ("what is prepared of calls: kernels of the CPU alone"),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "
-    "methods.files.memory methods.memory creation.pinning jit.literals data.transport tensors.shared multiprocessing "
+    "methods.files.memory methods.memory creation.pinning jit.ir.literals data.transport tensors.shared multiprocessing "
     "autograd.gradcheck": ("doors: what leaves a tensor, or comes in"),
     "lowering.device creation.factories creation.constants creation.generators methods.random": "what is made, and moved, where",
     "engine autograd.entry autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (

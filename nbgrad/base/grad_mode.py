@@ -46,7 +46,8 @@ def converted_in_modes(op: str, *tensors: Any) -> tuple:
 # close levels at any time: look at a copy, once, where a level of this thread must not be missed.
 dual_levels: list = []
 
-# The captures of graphs that run anywhere in the process, outermost first (jit/capture.py). While there is one, passes evaluate
+# The captures of graphs that run anywhere in the process, outermost first (jit/capture/capture.py). While there is one, passes
+# evaluate
 # formulas by calls, and creation functions tell of what they make.
 traces: list = []
 

@@ -1,4 +1,4 @@
-"""Launches in Python, which a capture may put off: it wants layouts, and the elements of few results (jit/pending.py)."""
+"""Launches in Python, which a capture may put off: it wants layouts, and the elements of few results (jit/capture/pending.py)."""
 
 from __future__ import annotations
 

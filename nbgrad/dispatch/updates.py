@@ -135,7 +135,7 @@ def fused_updates(
 def update_there(
     rule: Callable, rows: list[Row], scalars: dict[str, Any], together: bool | None, singles: tuple[str, ...], compute: DType | None
 ) -> None:
-    """``fused_updates`` of rows on GPUs; a captured program joins them itself (jit/update_tables.py)."""
+    """``fused_updates`` of rows on GPUs; a captured program joins them itself (jit/execution/update_tables.py)."""
     held = {name: x for name, x in scalars.items() if is_held(x)}
     if held:
         scalars, singles = {name: x for name, x in scalars.items() if name not in held}, (*singles, *held)

@@ -14,19 +14,19 @@ from ..base.late_names import late_names
 
 if TYPE_CHECKING:
     from .associative import associative_scan
-    from .checker import check
+    from .capture.tracing import trace
     from .compile import compile
     from .control_flow import cond, map, scan, while_loop
     from .differentiate import Gradient, differentiate, is_differentiable, update_requires_grad
-    from .equality import difference, same
-    from .graph import Graph
-    from .hosts import print
-    from .linear import jvp, linearize, transpose
+    from .differentiation.linear import jvp, linearize, transpose
+    from .ir.checker import check
+    from .ir.equality import difference, same
+    from .ir.graph import Graph
     from .live import compiled_autograd
     from .loading import load
-    from .parser import parse
+    from .nodes.hosts import print
     from .saving import save
-    from .tracing import trace
+    from .text.parser import parse
 
 __all__ = [
     "Gradient",
@@ -56,19 +56,19 @@ __all__ = [
 
 _NAMES = {
     ".associative": ("associative_scan",),
-    ".checker": ("check",),
+    ".ir.checker": ("check",),
     ".compile": ("compile",),
     ".control_flow": ("cond", "map", "scan", "while_loop"),
     ".differentiate": ("Gradient", "differentiate", "is_differentiable", "update_requires_grad"),
-    ".equality": ("difference", "same"),
-    ".graph": ("Graph",),
-    ".hosts": ("print",),
-    ".linear": ("jvp", "linearize", "transpose"),
+    ".ir.equality": ("difference", "same"),
+    ".ir.graph": ("Graph",),
+    ".nodes.hosts": ("print",),
+    ".differentiation.linear": ("jvp", "linearize", "transpose"),
     ".live": ("compiled_autograd",),
     ".loading": ("load",),
-    ".parser": ("parse",),
+    ".text.parser": ("parse",),
     ".saving": ("save",),
-    ".tracing": ("trace",),
+    ".capture.tracing": ("trace",),
     "..utilities.scripting": (
         *(
             "Attribute",

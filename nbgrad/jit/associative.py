@@ -8,7 +8,7 @@ from ..base.calls import CALLS
 from ..base.errors import require_callable
 from ..batch.vmap import vmap
 from ..tensors.tensor import Tensor
-from .trees import Leaves, check_same, length_of
+from .loops.trees import Leaves, check_same, length_of
 
 __all__ = ["associative_scan"]
 

@@ -9,6 +9,7 @@ from operator import is_
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from ..base import config
+from ..base.collector import CollectorPause
 from ..base.dtypes import get_default_dtype
 from ..base.errors import ArgumentError, GraphError, NotSupportedError, RangeError, require_callable
 from ..base.grad_mode import mode, special
@@ -16,25 +17,26 @@ from ..base.nested import Tree
 from ..modes.numbers import ITEMS
 from ..tensors.storage import default_device, elsewhere
 from ..tensors.tensor import Tensor, native
-from .as_it_is import AsItIs
-from .capturing import Fixed
-from .costs import measured
-from .effects import Filling, Kept, Postponed, Raised
-from .handles import Handle, find_global, handle_of, is_module
-from .hints import Hints
-from .keys import key_of, key_of_tree, sharing
-from .leaves import NUMBERS, is_word
-from .members import METHOD
-from .rebound import State
-from .regions import call_in_region, in_region_alone
-from .rehearsals import in_modes, rehearsing
-from .runs import MISSED, Run
-from .structures import Foreign, flatten
-from .variants import Variant
-from .waiting import Room
+from .arguments.keys import key_of, key_of_tree, sharing
+from .arguments.leaves import NUMBERS, is_word
+from .arguments.structures import Foreign, flatten
+from .compiled.as_it_is import AsItIs
+from .compiled.capturing import Fixed
+from .compiled.handles import Handle, find_global, handle_of
+from .compiled.hints import Hints
+from .compiled.regions import call_in_region, in_region_alone
+from .compiled.runs import MISSED, Run
+from .compiled.special_modes import in_modes
+from .compiled.variants import Variant
+from .execution.costs import measured
+from .guards.members import METHOD, is_module
+from .nodes.rehearsals import rehearsing
+from .state.effects import Filling, Kept, Postponed, Raised
+from .state.rebound import State
+from .state.waiting import Room
 
 if TYPE_CHECKING:
-    from .explain import Explanation
+    from .compiled.explain import Explanation
 
 __all__ = ["Compiled", "compile"]
 
@@ -115,13 +117,13 @@ class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
         >>> print(f.source().splitlines()[-1])
         #   loop     v0=mul, v1=exp over float32[2]; reads x; writes v1
         """
-        from .explain import source_of  # benchmarks/test_startup.py
+        from .compiled.explain import source_of  # benchmarks/test_startup.py
 
         return source_of(self)
 
     def backward_source(self) -> str:
         """The same of the backward passes that went through results, for each variant."""
-        from .explain import backward_source_of
+        from .compiled.explain import backward_source_of
 
         return backward_source_of(self)
 
@@ -134,7 +136,7 @@ class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
         >>> f.explain().variants[0].bytes_moved
         16
         """
-        from .explain import explanation_of
+        from .compiled.explain import explanation_of
 
         return explanation_of(self)
 
@@ -185,7 +187,7 @@ class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
         def run(variant: Run) -> Any:
             if not (config.CHECK and self._comparable_):
                 return variant(inputs)
-            from .checked_calls import checked
+            from .compiled.checked_calls import checked
 
             return checked(variant, self.fn, leaves, tree, MISSED)
 
@@ -294,7 +296,7 @@ class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
             Fixed: the function takes the values of numbers. GraphError: of which there are some, and a graph cannot hold it.
         """
         try:
-            with measured() as cost:
+            with measured() as cost, CollectorPause():
                 made = Variant(self.fn, leaves, tree, self.exact or exact, numbers, follow, self._state_)
             made.cost = cost
             return made

@@ -17,15 +17,15 @@ from ..base.nested import flatten
 from ..modes.batched import Batched
 from ..modes.traced import capture_of_thread
 from ..tensors.tensor import Tensor
-from . import rewind_steps as _rewind_steps, unwinding as _unwinding  # noqa: F401  (they register themselves)
-from .bodies import example_of, joined
-from .branches import Choice, chosen
-from .checkpoints import checked_policy, policy_of
-from .loop_draws import traced_step
-from .loop_steps import Loop, Step, example_slice
-from .loops import looped
-from .traced_functions import Found, traced_function
-from .trees import Leaves, check_carry, check_same, length_of, shown
+from .loops import rewind_steps as _rewind_steps, unwinding as _unwinding  # noqa: F401  (they register themselves)
+from .loops.bodies import example_of, joined
+from .loops.branches import Choice, chosen
+from .loops.checkpoints import checked_policy, policy_of
+from .loops.loop_draws import traced_step
+from .loops.loop_steps import Loop, Step, example_slice
+from .loops.loops import looped
+from .loops.traced_functions import Found, traced_function
+from .loops.trees import Leaves, check_carry, check_same, length_of, shown
 
 __all__ = ["cond", "map", "scan", "while_loop"]
 

@@ -20,14 +20,14 @@ from typing import Any, Sequence
 
 from ..base.errors import ArgumentError, GraphError
 from ..tensors.tensor import Tensor
-from .checker import require_sound
-from .graph import Graph, require_graph
-from .ir import Block, Value
-from .obstacles import is_differentiable, update_requires_grad
+from .differentiation.obstacles import is_differentiable, update_requires_grad
+from .differentiation.version import Version, fits, kind_of
+from .ir.checker import require_sound
+from .ir.graph import Graph, require_graph
+from .ir.ir import Block, Value
+from .ir.replay import replay
 from .passes.eliminate_dead import eliminate_dead
-from .replay import replay
-from .retrace import examples_of, leaves
-from .version import Version, fits, kind_of
+from .passes.retrace import examples_of, leaves
 
 __all__ = ["Gradient", "differentiate", "is_differentiable", "update_requires_grad"]
 

@@ -31,14 +31,14 @@ from ..graph.task import GraphTask
 from ..modes.traced import mark
 from ..native.handle import native
 from ..tensors.tensor import Tensor
-from .capture import Trace
-from .devices import copied
-from .ir import Value
-from .likeness import collected, speller
-from .program import Program
-from .tracing import tracing
-from .turns import Pass, Turns, running, stand_in
-from .values import refuse_in_body
+from .capture.capture import Trace
+from .capture.tracing import tracing
+from .execution.program import Program
+from .ir.devices import copied
+from .ir.ir import Value
+from .live_graphs.likeness import collected, speller
+from .live_graphs.turns import Pass, Turns, running, stand_in
+from .nodes.values import refuse_in_body
 
 __all__ = ["compiled_autograd"]
 

@@ -12,16 +12,16 @@ from ..base.nested import Tree
 from ..graph.edges import requires_grad
 from ..kernels.cpu.store import loader, platform_key
 from ..tensors.tensor import Tensor
+from .arguments.keys import key_of, key_of_tree, sharing
+from .arguments.leaves import NUMBERS, kind_text
+from .arguments.structures import flatten
 from .compile import Compiled
-from .costs import measured
-from .files import File, read_file, refuse
-from .ir import Value
-from .keys import key_of, key_of_tree, sharing
-from .leaves import NUMBERS, kind_text
-from .loaded_variants import LoadedVariant, read_variant
-from .replay import run_block, tensor_of
-from .runs import MISSED, Run
-from .structures import flatten
+from .compiled.runs import MISSED, Run
+from .execution.costs import measured
+from .files.files import File, read_file, refuse
+from .files.loaded_variants import LoadedVariant, read_variant
+from .ir.ir import Value
+from .ir.replay import run_block, tensor_of
 
 __all__ = ["Loaded", "load"]
 

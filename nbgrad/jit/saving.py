@@ -20,24 +20,24 @@ from ..graph.edges import requires_grad
 from ..kernels.cpu.digest import hexdigest
 from ..kernels.cpu.store import loader, platform_key
 from ..tensors.tensor import Tensor
-from .backward import Backward
 from .compile import Compiled
-from .equality import difference
-from .files import write_file
-from .graph import Graph
-from .handles import Handle
-from .identities import Identity, Ones
-from .ir import Block, Value
-from .joint import layout_for
-from .literals import bytes_of, is_inline, type_text
-from .objects import needed_objects
-from .parser import parse
-from .rebound import StateOf
-from .retrace import example
-from .runs import Run
-from .sources import GradientOf
-from .spelling import require_no_python, spell_kind, spell_tree, spell_value
-from .text import text_of
+from .compiled.backward import Backward
+from .compiled.handles import Handle
+from .compiled.runs import Run
+from .differentiation.joint import layout_for
+from .files.files import write_file
+from .files.objects import needed_objects
+from .files.spelling import require_no_python, spell_kind, spell_tree, spell_value
+from .guards.identities import Identity, Ones
+from .ir.equality import difference
+from .ir.graph import Graph
+from .ir.ir import Block, Value
+from .ir.literals import bytes_of, is_inline, type_text
+from .passes.retrace import example
+from .state.rebound import StateOf
+from .state.sources import GradientOf
+from .text.parser import parse
+from .text.text import text_of
 
 __all__ = ["save"]
 

@@ -5,7 +5,7 @@ bits is an int64. The function sees a ``Number`` or a ``Whole``, which says that
 compute of it is written down, like calls of tensors. Where it meets an operation it becomes a tensor of the dtype in which the
 operation takes a number, rounded once, as the number would be; so another number is another word, and no other program. Powers, and
 functions of ``math``, are steps in Python. Where a float is compared, or its truth or whole part is taken, the program asks for
-that value: NOTE [Values asked for] of jit/values.py. Whoever needs the number itself (``float``, NumPy, texts, keys,
+that value: NOTE [Values asked for] of jit/nodes/values.py. Whoever needs the number itself (``float``, NumPy, texts, keys,
 whatever takes no tensor; of an int indices, exponents and counts, and comparisons of itself) fixes the arguments it comes from: the
 capture begins again with these as they are, and the program holds for these values alone. Behind its capture a number is a float or
 an int, and nothing else.

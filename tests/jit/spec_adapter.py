@@ -10,15 +10,15 @@ import nbgrad
 from nbgrad import Tensor
 from nbgrad.jit import check, trace
 from nbgrad.jit.differentiate import Reverse, differentiate
-from nbgrad.jit.graph import Graph
-from nbgrad.jit.ir import Block, Control, Node, Value, map_values
-from nbgrad.jit.linear import inline, jvp
+from nbgrad.jit.differentiation.linear import inline, jvp
+from nbgrad.jit.differentiation.subgraphs import GROUP, differentiable_subgraphs
+from nbgrad.jit.execution.schedule import schedule
+from nbgrad.jit.ir.graph import Graph
+from nbgrad.jit.ir.ir import Block, Control, Node, Value, map_values
+from nbgrad.jit.ir.replay import run_block
 from nbgrad.jit.passes.eliminate_dead import eliminate_dead
 from nbgrad.jit.passes.merge_calls import merge_calls
-from nbgrad.jit.replay import run_block
-from nbgrad.jit.retrace import InPlace, functionalise, specialise
-from nbgrad.jit.schedule import schedule
-from nbgrad.jit.subgraphs import GROUP, differentiable_subgraphs
+from nbgrad.jit.passes.retrace import InPlace, functionalise, specialise
 from nbgrad.ops.core import OPS
 
 F = nbgrad.nn.functional

@@ -7,7 +7,8 @@ import pytest
 
 import nbgrad
 from nbgrad.base import config
-from nbgrad.jit import compile, recorded
+from nbgrad.jit import compile
+from nbgrad.jit.compiled import recorded
 from tests.functions import SquareByNumPy
 from tests.helpers import leaf
 

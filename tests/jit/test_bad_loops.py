@@ -9,7 +9,7 @@ import nbgrad
 from nbgrad.errors import ArgumentError, DeviceError, DTypeError, GradError, GraphError, RangeError, ShapeError
 from nbgrad.func import grad
 from nbgrad.jit import associative_scan, cond, map as map_slices, scan, trace, while_loop
-from nbgrad.jit.trees import Leaves, check_carry
+from nbgrad.jit.loops.trees import Leaves, check_carry
 from nbgrad.tensors import layout
 from nbgrad.tensors.layout import layout_of
 

@@ -16,8 +16,8 @@ import pytest
 import nbgrad
 from nbgrad import nn
 from nbgrad.base.errors import GraphError
-from nbgrad.jit.before import Before
-from nbgrad.jit.guards import Guards
+from nbgrad.jit.guards.guards import Guards
+from nbgrad.jit.state.before import Before
 
 count = 0
 VARIABLE, LOCAL = ContextVar("variable"), threading.local()

@@ -16,8 +16,8 @@ from nbgrad import nn, optim
 from nbgrad.base import config
 from nbgrad.errors import GraphError
 from nbgrad.jit import compile
-from nbgrad.jit.backward import Backward
-from nbgrad.jit.checked_calls import difference
+from nbgrad.jit.compiled.backward import Backward
+from nbgrad.jit.compiled.checked_calls import difference
 
 FIRST = 5000
 X = [[0.5, -1.5, 2.5], [1.0, 0.25, -3.0]]

@@ -9,8 +9,8 @@ import nbgrad
 from nbgrad.base import config
 from nbgrad.errors import GraphError
 from nbgrad.jit import Graph, check, trace
-from nbgrad.jit.checker import INVARIANTS
-from nbgrad.jit.ir import Block, Control, Node, Value
+from nbgrad.jit.ir.checker import INVARIANTS
+from nbgrad.jit.ir.ir import Block, Control, Node, Value
 from nbgrad.jit.passes.checked import checked
 from nbgrad.modes.traced import TRACED
 from nbgrad.ops.core import OPS

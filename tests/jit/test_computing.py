@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import nbgrad
-from nbgrad.jit.computing import key_of
+from nbgrad.jit.live_graphs.computing import key_of
 
 LOG = []
 

@@ -15,10 +15,10 @@ from nbgrad.base.grad_mode import special, traces, unusual
 from nbgrad.errors import ArgumentError, DTypeError, GradError, GraphError, RangeError, ShapeError
 from nbgrad.func import grad, hessian, jvp
 from nbgrad.jit import associative_scan, cond, map as map_slices, scan, while_loop
-from nbgrad.jit.bodies import Body, traced_body
 from nbgrad.jit.differentiate import differentiate
-from nbgrad.jit.rewinding import Trips
-from nbgrad.jit.steps import Launch
+from nbgrad.jit.ir.steps import Launch
+from nbgrad.jit.loops.bodies import Body, traced_body
+from nbgrad.jit.loops.rewinding import Trips
 from nbgrad.recomputing.revolve import fewest_steps
 
 TRIPS = [0, 1, 2, 100]
@@ -282,7 +282,7 @@ def test_names_are_looked_up_in_every_call():
 def test_functions_alike_are_traced_once(monkeypatch):
     """A step that is made anew for every call, of other tensors, numbers that are equal, and functions that are alike."""
     traced = []
-    monkeypatch.setattr("nbgrad.jit.traced_functions.traced_body", lambda *args: traced.append(1) or traced_body(*args))
+    monkeypatch.setattr("nbgrad.jit.loops.traced_functions.traced_body", lambda *args: traced.append(1) or traced_body(*args))
 
     def last(w, factor, fn, parts):
         return scan(lambda c, x: (fn(c * w) * factor + x + parts[0] * parts[1]["k"], None), c, xs)[0]
@@ -470,7 +470,7 @@ def test_binomial_schedules_run_as_few_trips_as_can_be(slots, monkeypatch):
 
     monkeypatch.setattr(Body, "run", counted_run)
     monkeypatch.setattr(Trips, "carries_at", watched)
-    monkeypatch.setattr("nbgrad.jit.rewinding.repeated", lambda body: None)  # native code calls no body
+    monkeypatch.setattr("nbgrad.jit.loops.rewinding.repeated", lambda body: None)  # native code calls no body
     x = nbgrad.tensor(1.0, requires_grad=True)
     y, _ = scan(lambda x, _: (x + 0.01 * x.sin(), None), x, length=10, checkpoint=("binomial", slots))
     del runs[:]
@@ -861,7 +861,7 @@ def test_native_trips_are_those_of_python(n, checkpoint, monkeypatch):
     found = []
     for native in (True, False):
         if not native:
-            monkeypatch.setattr("nbgrad.jit.trips.repeated", lambda body: None)
+            monkeypatch.setattr("nbgrad.jit.loops.trips.repeated", lambda body: None)
         carry, ys = scan(fn, init, xs, checkpoint=checkpoint)
         (g,) = nbgrad.grad((carry[0] * carry[1]).sum() + (ys[2] * ys[2]).sum(), xs, create_graph=True, materialize_grads=True)
         found.append([*carry, *ys, g])

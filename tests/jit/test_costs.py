@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import nbgrad
-from nbgrad.jit.costs import bytes_in, measured
+from nbgrad.jit.execution.costs import bytes_in, measured
 
 
 def test_elements_at_one_place_count_once():

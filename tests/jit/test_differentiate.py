@@ -10,15 +10,15 @@ import pytest
 import nbgrad
 from nbgrad import Tensor
 from nbgrad.jit import trace
-from nbgrad.jit.cut import minimum_cut
 from nbgrad.jit.differentiate import differentiate
-from nbgrad.jit.graph import Graph
-from nbgrad.jit.ir import Control, Node, Value
-from nbgrad.jit.linear import inline, jvp, linearize, transpose
-from nbgrad.jit.obstacles import is_differentiable, update_requires_grad
-from nbgrad.jit.replay import run_block
-from nbgrad.jit.retrace import InPlace, functionalise
-from nbgrad.jit.subgraphs import differentiable_subgraphs
+from nbgrad.jit.differentiation.cut import minimum_cut
+from nbgrad.jit.differentiation.linear import inline, jvp, linearize, transpose
+from nbgrad.jit.differentiation.obstacles import is_differentiable, update_requires_grad
+from nbgrad.jit.differentiation.subgraphs import differentiable_subgraphs
+from nbgrad.jit.ir.graph import Graph
+from nbgrad.jit.ir.ir import Control, Node, Value
+from nbgrad.jit.ir.replay import run_block
+from nbgrad.jit.passes.retrace import InPlace, functionalise
 from nbgrad.ops.core import OPS
 from tests.functions import SquareByNumPy
 from tests.helpers import leaf
@@ -385,7 +385,7 @@ def choice(node, values, predicate):
 
 def test_branches_that_a_plain_argument_chooses():
     """What is saved serves both."""
-    from nbgrad.jit.ir import Block
+    from nbgrad.jit.ir.ir import Block
 
     x, flag = Value(None, None, name="x"), Value(None, False, name="flag")
     square = Node(OPS["mul"], (x, x), {}, [None])

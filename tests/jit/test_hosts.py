@@ -6,7 +6,7 @@ import pytest
 
 import nbgrad
 from nbgrad.jit import compile, parse, scan, trace
-from nbgrad.jit.hosts import CALL
+from nbgrad.jit.nodes.hosts import CALL
 from tests.helpers import leaf
 
 

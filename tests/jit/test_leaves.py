@@ -6,7 +6,7 @@ import functools
 
 import nbgrad
 from nbgrad.base.nested import flatten
-from nbgrad.jit.leaves import names_of_leaves, paths_of_leaves
+from nbgrad.jit.arguments.leaves import names_of_leaves, paths_of_leaves
 
 
 def test_leaves_are_called_by_their_parameters_and_places():

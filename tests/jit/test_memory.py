@@ -7,9 +7,9 @@ import random
 import pytest
 
 from nbgrad.base.dtypes import float32, float64
-from nbgrad.jit.ir import Value
-from nbgrad.jit.memory import ALIGNMENT, plan_memory
-from nbgrad.jit.steps import Launch, Place, Schedule
+from nbgrad.jit.execution.memory import ALIGNMENT, plan_memory
+from nbgrad.jit.ir.ir import Value
+from nbgrad.jit.ir.steps import Launch, Place, Schedule
 from nbgrad.tensors.layout import layout_of
 from nbgrad.tensors.storage import CPU
 

@@ -17,7 +17,7 @@ import pytest
 
 import nbgrad
 from nbgrad.base.errors import GraphError
-from nbgrad.jit.outside import Records, Watched
+from nbgrad.jit.guards.outside import Records, Watched
 
 logger = logging.getLogger("nbgrad.tests.outside")
 

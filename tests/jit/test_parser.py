@@ -11,7 +11,7 @@ import pytest
 import nbgrad
 from nbgrad.errors import GraphError
 from nbgrad.jit import difference, parse, trace
-from nbgrad.jit.text import constants_of, function_of
+from nbgrad.jit.text.text import constants_of, function_of
 from nbgrad.tensors import layout
 from nbgrad.tensors.arrays import array_of
 from tests.helpers import leaf
@@ -183,7 +183,7 @@ def test_generators_are_spelled_in_one_way(parameter):
 def test_a_process_that_has_used_no_control_node_knows_them_all():
     """A text that another process wrote may name every one: those that some module makes are those that reading a text imports."""
     listed = (
-        "import nbgrad.jit.operations as o; known = set(o.control_nodes()); import importlib, pkgutil, nbgrad.jit\n"
+        "import nbgrad.jit.ir.operations as o; known = set(o.control_nodes()); import importlib, pkgutil, nbgrad.jit\n"
         "for m in pkgutil.walk_packages(nbgrad.jit.__path__, 'nbgrad.jit.'): importlib.import_module(m.name)\n"
         "print(set(o.CONTROLS) - known)"
     )

@@ -11,7 +11,8 @@ import pytest
 import nbgrad
 from nbgrad import optim
 from nbgrad.errors import GraphError
-from nbgrad.jit import compile, pending, trace
+from nbgrad.jit import compile, trace
+from nbgrad.jit.capture import pending
 from tests.helpers import leaf
 
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from nbgrad.jit.placing import Placed, place
+from nbgrad.jit.text.placing import Placed, place
 
 SIZE = (50.0, 20.0)
 

@@ -3,7 +3,8 @@
 import pytest
 
 import nbgrad
-from nbgrad.jit import calls, capture, trace
+from nbgrad.jit import trace
+from nbgrad.jit.capture import calls, capture
 from nbgrad.modes.interpreters import quick_calls
 from nbgrad.nn import functional
 

@@ -7,7 +7,7 @@ import pytest
 
 import nbgrad
 from nbgrad.jit import compile, trace
-from nbgrad.jit.schedule import schedule
+from nbgrad.jit.execution.schedule import schedule
 from tests.jit.test_strips import assert_same_bits, names_of
 
 SPECIAL = [0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, 1e-310, 3e38, 0.3, 88.0, -104.0]

@@ -11,9 +11,9 @@ import nbgrad
 from nbgrad.base.calls import CALLS
 from nbgrad.dispatch.elementwise_plans import PLANS
 from nbgrad.jit import trace
-from nbgrad.jit.replay import tensor_of
-from nbgrad.jit.sequence import Expected, assemble
-from nbgrad.jit.steps import Host, Launch, Place, Schedule, Window
+from nbgrad.jit.execution.sequence import Expected, assemble
+from nbgrad.jit.ir.replay import tensor_of
+from nbgrad.jit.ir.steps import Host, Launch, Place, Schedule, Window
 
 pytestmark = pytest.mark.usefixtures("unchecked")
 

@@ -11,7 +11,7 @@ import pytest
 
 import nbgrad
 from nbgrad.jit import parse, trace
-from nbgrad.jit.show import drawing
+from nbgrad.jit.text.show import drawing
 
 SVG = "{http://www.w3.org/2000/svg}"
 

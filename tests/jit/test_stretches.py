@@ -9,8 +9,8 @@ import pytest
 
 import nbgrad
 from nbgrad.func import grad
-from nbgrad.jit.checkpoints import Every, policy_of
-from nbgrad.jit.stretches import Ahead, Back, depth_of, stretches
+from nbgrad.jit.loops.checkpoints import Every, policy_of
+from nbgrad.jit.loops.stretches import Ahead, Back, depth_of, stretches
 from nbgrad.recomputing.revolve import fewest_steps
 
 

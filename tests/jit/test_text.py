@@ -12,10 +12,10 @@ import pytest
 
 import nbgrad
 from nbgrad.jit import Graph, trace
-from nbgrad.jit.ir import Block, Control, Node, Value
-from nbgrad.jit.literals import KINDS, MEANINGS, constant_text, literal
-from nbgrad.jit.replay import run_block
-from nbgrad.jit.text import constants_of, function_of, namespace, text_of
+from nbgrad.jit.ir.ir import Block, Control, Node, Value
+from nbgrad.jit.ir.literals import KINDS, MEANINGS, constant_text, literal
+from nbgrad.jit.ir.replay import run_block
+from nbgrad.jit.text.text import constants_of, function_of, namespace, text_of
 from nbgrad.tensors.arrays import array_of
 from nbgrad.tensors.layout import layout_of
 from nbgrad.tensors.storage import CPU

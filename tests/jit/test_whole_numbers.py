@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import nbgrad
-from nbgrad.jit import variants
+from nbgrad.jit.compiled import variants
 from nbgrad.testing import assert_close
 
 WHOLES = (3, 0, -7, 12345, 2**31 - 1, 1 - 2**31)

@@ -1,4 +1,4 @@
-"""Rewritings of graphs, which compute the same numbers afterwards, bit for bit, with less: see ``simplify``.
+"""Rewritings of graphs, which compute the same numbers afterwards, bit for bit: ``simplify.py`` has those that make them smaller.
 
 NOTE [Same numbers]: a pass changes no bit of a result: no sign of a zero, no rounding, no dtype, no stride. Of NaN it is kept that
 it is one, and not which: operations do not promise that either. Nor does it change which results share memory, and which of them

@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from ...base import config
 from ...base.errors import GraphError
-from ..graph import Graph
+from ..ir.graph import Graph
 
 __all__ = ["checked"]
 
@@ -23,8 +23,8 @@ def checked(run_pass: Callable) -> Callable:
     def call(graph: Graph, *args: Any, **kwargs: Any) -> Any:
         if not config.CHECK:
             return run_pass(graph, *args, **kwargs)
-        from ..checker import check
-        from ..equality import text_difference
+        from ..ir.checker import check
+        from ..ir.equality import text_difference
 
         before = str(graph)
         result = run_pass(graph, *args, **kwargs)

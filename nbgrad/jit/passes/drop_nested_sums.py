@@ -6,8 +6,8 @@ from collections import Counter
 from typing import Any
 
 from ...ops.core import General
-from ..graph import Graph
-from ..ir import Node, Value
+from ..ir.graph import Graph
+from ..ir.ir import Node, Value
 from .checked import checked
 from .rewriting import Rewriting
 

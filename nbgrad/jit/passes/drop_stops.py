@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..graph import Graph
-from ..histories import same_values
-from ..ir import Value
+from ..ir.graph import Graph
+from ..ir.histories import same_values
+from ..ir.ir import Value
 from .checked import checked
 from .rewriting import Rewriting
 

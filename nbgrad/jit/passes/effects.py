@@ -7,8 +7,8 @@ from typing import Any
 
 from ...dispatch.lowerings import lowering_of
 from ...ops.core import Elementwise, General, Movement
-from ..histories import same_values
-from ..ir import Control, Node
+from ..ir.histories import same_values
+from ..ir.ir import Control, Node
 
 __all__ = ["is_pure", "may_merge", "may_repeat", "must_stay"]
 

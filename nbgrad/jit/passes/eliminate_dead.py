@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Container, Sequence
 
-from ..graph import Graph
-from ..ir import Node, Value, values_in
+from ..ir.graph import Graph
+from ..ir.ir import Node, Value, values_in
 from .checked import checked
 from .effects import must_stay
 

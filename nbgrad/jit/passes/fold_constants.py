@@ -12,10 +12,10 @@ from ...base.grad_mode import no_grad
 from ...ops.core import Elementwise, Movement
 from ...tensors.layout import Layout
 from ...tensors.tensor import Tensor
-from ..graph import Graph
-from ..ir import Node, Value
-from ..replay import run_node, tensor_of
-from ..variables import number_of as number_in, whole_storage
+from ..capture.variables import number_of as number_in, whole_storage
+from ..ir.graph import Graph
+from ..ir.ir import Node, Value
+from ..ir.replay import run_node, tensor_of
 from .checked import checked
 from .effects import is_pure
 from .numbers import fits, number_of

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...ops.core import Movement
-from ..graph import Graph
-from ..histories import APPLIED, STOP
-from ..ir import Block, Control, Node, Value, copy_block, map_values, plain_layout, values_in
+from ..ir.graph import Graph
+from ..ir.histories import APPLIED, STOP
+from ..ir.ir import Block, Control, Node, Value, copy_block, map_values, plain_layout, values_in
 from .checked import checked
 from .effects import may_merge, must_stay
 from .rewriting import places_in

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..graph import Graph
-from ..ir import Control, Node, Value
-from ..losses import LOSSES, plan_of
+from ..execution.losses import LOSSES, plan_of
+from ..ir.graph import Graph
+from ..ir.ir import Control, Node, Value
 from .checked import checked
 from .effects import must_stay
 

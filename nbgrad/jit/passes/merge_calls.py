@@ -6,8 +6,8 @@ from collections import Counter
 from itertools import repeat
 from typing import Any
 
-from ..graph import Graph
-from ..ir import Node, Value
+from ..ir.graph import Graph
+from ..ir.ir import Node, Value
 from .checked import checked
 from .effects import may_merge
 from .rewriting import Rewriting

@@ -6,8 +6,8 @@ from collections import Counter
 from typing import Any
 
 from ...ops.core import OPS
-from ..graph import Graph
-from ..ir import Node, Value, values_in
+from ..ir.graph import Graph
+from ..ir.ir import Node, Value, values_in
 from .checked import checked
 from .numbers import fits, of_reals
 from .rewriting import Rewriting
@@ -36,7 +36,12 @@ def move_signs(graph: Graph) -> bool:
 
 def is_signed(node: Node) -> bool:
     """Whether a node is a sign, or may be one."""
-    return node.name == "neg" or any(type(x) in (int, float) and x == -1 for x in node.ins)
+    if node.op.name == "neg":
+        return True
+    for x in node.ins:  # asked of every node
+        if type(x) in (int, float) and x == -1:
+            return True
+    return False
 
 
 class Signs:

@@ -6,8 +6,8 @@ from typing import Any
 
 from ...lowering.linalg import gives_same_bits
 from ...ops.core import General
-from ..graph import Graph
-from ..ir import Node, Value
+from ..ir.graph import Graph
+from ..ir.ir import Node, Value
 from .checked import checked
 from .forward_identities import COPIES
 

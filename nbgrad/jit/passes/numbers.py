@@ -6,8 +6,8 @@ from typing import Any
 
 from ...base.errors import NbgradError
 from ...ops.core import Elementwise
-from ..ir import Node, Value
-from ..results import elementwise_layouts
+from ..ir.ir import Node, Value
+from ..ir.results import elementwise_layouts
 from .rewriting import Rewriting
 
 __all__ = ["fits", "number_of", "of_reals"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.errors import GraphError
-from ..graph import Graph
-from ..histories import OVERWRITE, same_values
-from ..ir import Node, Value, map_values, values_in
-from ..schedule import view
-from ..steps import Place, Schedule, Window
+from ..execution.schedule import view
+from ..ir.graph import Graph
+from ..ir.histories import OVERWRITE, same_values
+from ..ir.ir import Node, Value, map_values, values_in
+from ..ir.steps import Place, Schedule, Window
 
 __all__ = ["Rewriting", "owners", "places_in", "recorded_owners"]
 

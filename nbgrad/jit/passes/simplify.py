@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Callable, Container
 
-from ..graph import Graph
-from ..ir import Block, Control, Node, Value, copy_block
+from ..ir.graph import Graph
+from ..ir.ir import Block, Control, Node, Value, copy_block
 from .drop_nested_sums import drop_nested_sums
 from .eliminate_dead import eliminate_dead
 from .fold_constants import fold_constants

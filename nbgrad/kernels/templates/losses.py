@@ -7,7 +7,7 @@ counts for nothing; one whose target is no class is NaN, and ``valid_mean`` repo
 Exponentials are added in runs of 256, which the compiler spreads over its lanes; the runs are added in float64. That is quicker
 than adding all in float64 (benchmarks/test_kernels.py), and the error stays below one rounding of the result. They are written also
 where nobody reads them: by one loop in all kernels, so that the sum is the same to the last bit, and one kernel may compute losses
-and cotangents of it (jit/losses.py). See NOTE [Short rows] in softmax.py, too.
+and cotangents of it (jit/execution/losses.py). See NOTE [Short rows] in softmax.py, too.
 
 Record words: 0 rows, 1 classes, 2 the ignored target, 3 elements between the row cotangents (0: one for all), 4
 whether to divide.

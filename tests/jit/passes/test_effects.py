@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import nbgrad
 from nbgrad.jit import trace
-from nbgrad.jit.ir import Node
+from nbgrad.jit.ir.ir import Node
 from nbgrad.jit.passes.effects import is_pure, may_merge, may_repeat, must_stay
-from nbgrad.jit.retrace import InPlace
+from nbgrad.jit.passes.retrace import InPlace
 
 X = nbgrad.tensor([1.0, 2.0, 3.0])
 

@@ -7,9 +7,9 @@ import pytest
 
 import nbgrad
 from nbgrad.jit import Graph, compile, scan, trace, while_loop
-from nbgrad.jit.ir import CONTROLS, Block, Control, Node, Value
+from nbgrad.jit.ir.ir import CONTROLS, Block, Control, Node, Value
+from nbgrad.jit.ir.replay import run_block
 from nbgrad.jit.passes.hoist_invariants import hoist_invariants
-from nbgrad.jit.replay import run_block
 from nbgrad.ops.core import OPS
 from tests.jit.passes.before_after import after, assert_same_bits, names
 

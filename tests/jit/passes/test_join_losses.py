@@ -9,7 +9,7 @@ import nbgrad
 from nbgrad.jit import parse, trace
 from nbgrad.jit.passes import simplify
 from nbgrad.jit.passes.join_losses import join_losses
-from nbgrad.jit.text import constants_of
+from nbgrad.jit.text.text import constants_of
 from nbgrad.nn.functional import cross_entropy
 from tests.jit.passes.before_after import after, names, passed
 

@@ -1,0 +1,109 @@
+"""Calls of a compiled function that run as it is: for what reasons, what is said of these, how often they are looked at.
+
+NOTE [As it is]: what no graph holds is known by what a call is chosen by (``_broken_``), so that the next such call is not captured
+again; it is said once. Where most calls are of that kind, looking at them costs more than it finds: behind ``MOST_IDLE`` of them
+in a row only one of ``REST`` is looked at.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, Callable
+
+from ..arguments.structures import Foreign
+from ..ir.lines import user_level
+from ..state.waiting import Room
+
+if TYPE_CHECKING:
+    from .runs import Run
+
+__all__ = ["PREFIX", "AsItIs"]
+
+MOST_IDLE, REST = 32, 256  # calls that run as they are, until so many are not looked at
+MEMORY = "which tensors need gradients, have some, share memory or are variables of the function"
+PREFIX = "compile: "  # of messages that stand in others
+
+
+class AsItIs:
+    """A function that runs as it is where it has no program.
+
+    Attributes:
+        fn: the function; ``fullgraph``, ``limit``: see ``compile``.
+        _broken_: why no graph holds such calls, by what they are chosen by; ``_failures_``: how many captures came to nothing.
+        _full_: what was new behind the limit of variants; ``_count_``: how many there are.
+        _idle_: calls in a row that ran as they are; ``_rest_``: how many more are not looked at.
+        _doubts_: of errors that the function may raise as it is, too.
+    """
+
+    fn: Callable
+    fullgraph: bool
+    limit: int
+    _count_: int
+    _room_: Room
+    _quick_: Callable
+    _positional_: Callable
+
+    def _begin_(self) -> None:
+        """Nothing is known of any call."""
+        self._broken_: dict[Any, str] = {}
+        self._doubts_: dict[Any, str] = {}
+        self._full_, self._failures_, self._idle_, self._rest_ = "", 0, 0, 0
+
+    def _as_it_is_(self, error: Foreign, args: tuple, kwargs: dict) -> Any:
+        """A call with arguments that no program takes."""
+        if self.fullgraph:
+            raise error
+        text = str(error)
+        if text not in self._broken_:
+            self._broken_[text] = text
+            self._say_(f"runs as it is for what no graph holds: {text.removeprefix(PREFIX)}")
+        return self._plainly_(args, kwargs)
+
+    def _break_(self, key: Any, why: str) -> None:
+        """No graph holds such calls."""
+        said = why in self._broken_.values()
+        self._broken_[key] = why
+        self._failures_ += 1
+        if not (self.fullgraph or said):
+            self._say_(f"runs as it is, for a graph cannot hold it: {why.removeprefix(PREFIX)}")
+
+    def _say_(self, what: str) -> None:
+        """Warn of something."""
+        warnings.warn(f"compile: {getattr(self.fn, '__name__', 'the function')} {what}", stacklevel=user_level())
+
+    def _uncaptured_(self, key: Any, args: tuple, kwargs: dict) -> Any:
+        """A call that has no program, now."""
+        doubt = self._doubts_.pop(key, "")
+        made = self._room_.run(self.fn, args, kwargs)
+        if doubt:  # it has not raised
+            self._break_(key, doubt)
+        return made
+
+    def _plainly_(self, args: tuple, kwargs: dict) -> Any:
+        """A call of which it is known that it runs as it is. Behind many of them, only some are looked at."""
+        self._idle_ += 1
+        if self._idle_ >= MOST_IDLE:
+            self._rest_, self._quick_ = REST, self._resting_
+        elif self._idle_ >= MOST_IDLE // 2:  # so that all calls come here
+            self._quick_ = self._positional_
+        return self._room_.run(self.fn, args, kwargs)
+
+    def _resting_(self, *args: Any) -> Any:
+        """A call that is not looked at."""
+        self._rest_ -= 1
+        if self._rest_ <= 0:
+            self._rest_, self._quick_ = 0, self._positional_
+        return self.fn(*args)
+
+    def _eagerly_(self, group: list[Run], args: tuple, kwargs: dict) -> Any:
+        """A call behind the limit of variants, or of those that have come to nothing."""
+        if not self._full_ and self._count_ >= self.limit:
+            found = (group[-1].guards.changed() or group[-1].asks() or MEMORY) if group else "layouts, flags or values of arguments"
+            self._full_ = why = found
+            warnings.warn(
+                f"compile: {getattr(self.fn, '__name__', 'the function')} was captured {self.limit} times, and runs as it is for "
+                f"what is new: {why}. Hint: a higher limit, or fewer things that change from call to call; cond, while_loop and "
+                "scan hold branches and loops that depend on values.",
+                stacklevel=user_level(),
+            )
+        return self._plainly_(args, kwargs)

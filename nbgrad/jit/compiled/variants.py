@@ -1,0 +1,238 @@
+"""One captured program of a compiled function: how it is captured, and made of what is seen."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Callable
+
+from ...base.errors import GraphError
+from ...base.grad_mode import mode
+from ...base.nested import Tree
+from ...base.plain import PLAIN
+from ...engine import walks
+from ...graph.edges import requires_grad
+from ...modes.numbers import ITEMS
+from ...tensors.storage import elsewhere
+from ...tensors.tensor import Tensor
+from ..arguments.flags import flags_of, meets, needs_gradient
+from ..arguments.forms import Form
+from ..arguments.leaves import NUMBERS, paths_of_leaves
+from ..arguments.structures import kinds_in
+from ..capture.tracing import beginning_again
+from ..execution.costs import Cost
+from ..execution.sequence import Expected
+from ..guards.guards import Guards
+from ..guards.identities import CLASSES, identities, ones, selves
+from ..ir.graph import Graph
+from ..ir.ir import Value, values_in
+from ..ir.lines import line_of
+from ..nodes.draws import words_of
+from ..passes import owners, recorded_owners, simplify
+from ..state.acts import Acts
+from ..state.before import Before
+from ..state.effects import Effects, Postponed, Raised
+from ..state.rebound import State, States, states_of
+from ..state.sources import number_tensor
+from .capturing import Fixed, captured
+from .runs import Parts, Run
+
+if TYPE_CHECKING:
+    from .backward import Backward
+
+__all__ = ["Variant"]
+
+OUTSIDE = "call it outside, and give the function what it returns"
+KEEPS = "it keeps state in names"
+MOST_ATTEMPTS = 4  # captures that each find more state than the one before
+
+
+class Variant(Run):
+    """A captured program."""
+
+    def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool, numbers: frozenset[int], follow: bool, kept: State):
+        self.numbers, self.state = numbers, kept
+        self.cost, self.given, self.paths = Cost(), tree, paths_of_leaves(fn, tree)
+        others: tuple = tuple(x for x in leaves if not isinstance(x, (Tensor, *PLAIN)) and (callable(x) or isinstance(x, Enum)))
+        known = kept.known(others := (*others, *kinds_in(tree)))
+        self.guards = Guards(fn, *others) if known is None else known.again()
+        self.guards.keep()
+        if self.guards.outside:
+            raise GraphError(f"{self.guards.outside[0]}: may be another one in every call. Hint: {OUTSIDE}.")
+        self.require_values(numbers, follow)
+        self.before = Before(self.guards)
+        try:
+            self.capture(fn, leaves, tree, numbers, follow, kept)
+        except BaseException as error:
+            if isinstance(error, GraphError) or numbers or self.guards.exchanged:
+                self.before.put_back()
+            else:  # the function's own
+                self.before.release()
+            raise
+        kept.guards = None if self.once else self.guards
+
+    def require_values(self, numbers: frozenset[int], follow: bool) -> None:
+        """Take numbers by their values where the program may ask for their exact class: NOTE [Classes of numbers] of identities.py.
+
+        Raises:
+            Fixed: it may.
+        """
+        words = self.guards.words
+        if CLASSES in words and (numbers or follow and "item" in words):
+            raise Fixed.by((*numbers, ITEMS))
+
+    def capture(self, fn: Callable, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool, kept: State) -> None:
+        """Run the function, and make a program of what is seen.
+
+        Raises:
+            Fixed: it takes the values of numbers. Postponed: it has kept something that is of this capture alone.
+        """
+        states = kept.states(self.guards)
+        for _ in range(MOST_ATTEMPTS):
+            try:
+                found = self.attempt(fn, leaves, tree, numbers, follow, states)
+            except (Fixed, Postponed):
+                raise
+            except Exception as error:  # its own, or of what takes no numbers
+                if states is None:
+                    raise
+                if isinstance(error, GraphError):
+                    raise Postponed(f"{KEEPS}, and where that is followed: {error}") from error
+                kind, line = type(error).__name__, line_of(error)
+                raise Raised(f"{KEEPS}, and raises {kind} at {line} where what they hold are numbers of the program.") from error
+            if found is None:
+                break
+            states = found
+        else:
+            raise Postponed(f"{KEEPS}, others in every capture. Hint: return it, and keep it outside.")
+        if states is not None:
+            kept.learn(states)
+
+    def attempt(
+        self, fn: Callable, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool, states: States | None = None
+    ) -> States | None:
+        """The same; ``states`` of the function where it is to be captured again with these."""
+        known = self.guards.tensors
+        own = selves(self.guards, self.inputs(leaves))
+        graph, results, self.floats, histories, forms, self.tree, effects = beginning_again(
+            lambda hosted: captured(
+                fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states, self.before, own, self.guards.seen
+            ),
+            self.before.put_back,
+        )
+        try:
+            if effects.trace.fixed:
+                raise Fixed.by(effects.trace.fixed)
+            found = states_of(self.before, self.guards, states)
+            if found is None:
+                self.before.refuse_kept(effects.trace.variables.line_of)
+                self.once = self.before.is_changed() or self.guards.is_late()
+                self.prepare(leaves, known, graph, results, histories, forms, effects)
+        finally:
+            effects.trace.settle()
+        return found
+
+    def prepare(
+        self,
+        leaves: list,
+        known: list[Tensor],
+        graph: Graph,
+        results: list,
+        histories: list[str],
+        forms: list[Form | None],
+        effects: Effects,
+    ) -> None:
+        """Make what runs of what was captured.
+
+        Args:
+            known: tensors that the function names.
+            results: leaves of the function's; some tensor in the place of each tensor.
+        """
+        self.guards.names += effects.names
+        self.guards.members.note_collection(walks)  # to which anomaly mode adds one
+        if not elsewhere:
+            self.guards.members.note_collection(elsewhere)  # to which a default device adds one
+        self.guards.settle()
+        variables = effects.trace.variables
+        self.known, self.arrays = [*variables.known.values(), *variables.beside], set(variables.foreign)
+        given = self.inputs(leaves)
+        self.identities = (*identities(self.guards, given), *ones(self.guards, given))
+        targets = {target for target, _, _ in effects.writes}
+        there = {id(x) for x in (*self.known, *known)}
+        self.graph, self.originals, saved = graph, dict[Value, Value](), list[Value]()
+        self.backward: Backward | None = None
+        if "live" in histories:
+            marks = [history for x, history in zip(results, histories) if isinstance(x, Tensor)]
+            inputs = [
+                *[number_tensor(x) if type(x) in NUMBERS else x for x in given],
+                *[source.find(tuple(given)) for source in effects.sources],
+            ]
+            live_outputs = [x for x, mark in zip(graph.outputs, marks) if mark == "live"]
+            saved = self.differentiate(graph, live_outputs, inputs, targets, there)
+        else:
+            simplify(graph, targets, there)
+        effects.rename(graph.outputs[sum(isinstance(x, Tensor) for x in results) :])
+        outputs = iter(graph.outputs)
+        values = [next(outputs) if isinstance(x, Tensor) else x for x in results]
+        if effects.passes and any(needs_gradient(x) for x in given):  # to compare these with
+            read = {id(value.data) for value in graph.constants}
+            ends = [x for x in known if needs_gradient(x) and id(x) not in read]
+            graph.constants += [Value(x.layout.plain(), True, data=x) for x in ends]
+        tensors = [*given, *(value.data for value in self.graph.constants if isinstance(value.data, Tensor))]
+        flags = flags_of([*given, *(value.data for value in graph.constants)], effects.passes)
+        self.passes, self.leaves = effects.passes, effects.leaves
+        if self.passes and meets(given, graph.constants):
+            raise GraphError(
+                "an argument is a variable of the function, too, and a backward pass within it ends at both: a graph cannot "
+                "hold it. Hint: make it one or the other."
+            )
+        learned = [x for x in tensors[len(given) :] if requires_grad(x)]
+        self.learned = learned if self.backward is None else self.backward.captured
+        live = [value for value, history in zip(values, histories) if history == "live"]
+        self.acts = Acts(graph, effects, len(results)) if effects.any() else None
+        self.words = words_of(self.graph) if live else []
+        self.assemble(
+            Parts(
+                graph,
+                values,
+                effects.values(),
+                [(target, value) for target, value, _ in effects.writes],
+                live,
+                [value for value, history in zip(values, histories) if history == "freed"],
+                words_of(graph) if live else [],
+                saved,
+                there,
+                tuple(map(type, given)),
+                Expected(self.guards.names, self.guards.cells, mode.enabled, flags, self.guards.members.words),
+                forms,
+            )
+        )
+
+    def differentiate(
+        self, graph: Graph, live: list[Value], inputs: list[Tensor], targets: set[Value], known: set[int]
+    ) -> list[Value]:
+        """Find the backward pass of a graph, which is simplified then; the values that are saved for it.
+
+        NOTE [Live results]: gradients are those of the graph as the program made it, so that their sums have the program's order.
+
+        Raises:
+            GraphError: a graph cannot hold that pass, and what there was before the call will be overwritten.
+        """
+        from .backward import Backward  # benchmarks/test_startup.py
+
+        self.graph, copies = graph.copy()
+        results = {root: copies[own] for root, own in recorded_owners(graph, live).items()}
+        try:
+            overwritten = [copies[target] for target in targets]
+            self.backward = Backward(self.graph, list(results.values()), words_of(self.graph), inputs, overwritten, known)
+        except Exception as error:  # a Function's own among them, which is raised where a pass meets it
+            if targets:
+                what = "a function that overwrites what it was given returns results with a history"
+                raise GraphError(f"{what}: {error}") from error
+        roots, before = list(owners(graph, values_in(tuple(graph.outputs)))), {copy: value for value, copy in copies.items()}
+        count, saved = len(graph.outputs), [] if self.backward is None else [before[value] for value in self.backward.saved]
+        graph.outputs += [*roots, *saved]
+        simplify(graph, targets, known)
+        made = graph.outputs[count:]
+        self.originals = dict(zip(made, [results.get(root, copies[root]) for root in roots]))
+        del graph.outputs[count:]
+        return made[len(roots) :]

@@ -1,0 +1,78 @@
+"""The last steps of a program: what it writes to memory that was there before (NOTE [Effects] of effects.py)."""
+
+from __future__ import annotations
+
+from typing import Iterable, Sequence
+
+from ..ir.devices import copying_plan
+from ..ir.ir import Value
+from ..ir.steps import DeviceLaunch, Launch, Place, Schedule, Window
+from ..nodes.updates import UPDATE, plan_of_update
+from .launches import launch
+from .update_tables import join_updates
+
+__all__ = ["add_commits"]
+
+
+def add_commits(schedule: Schedule, commits: Sequence[tuple[Value, Value]], returned: Iterable[Value]) -> None:
+    """Have every target, an input or a constant, hold a value when all steps are done.
+
+    Args:
+        commits: targets, each once, and values.
+        returned: values that the program returns.
+    """
+    seen = {schedule.owner(value) for value in returned}
+    waiting = dict(commits)
+    for at, step in enumerate(schedule.steps):
+        if isinstance(step, (Launch, DeviceLaunch)) and step.nodes and step.nodes[0].op is UPDATE:
+            made = update_in_place(at, step, waiting, seen, schedule)
+            if made is not None:
+                schedule.steps[at] = made
+                for target in made.writes:
+                    del waiting[target]
+    join_updates(schedule)
+    copies = []
+    for target, value in waiting.items():
+        window = schedule.window(value)
+        if window.place.value in waiting:  # it was there before, too: the copy must come before any commit
+            kept = Value(window.layout.like())
+            schedule.steps.append(copy(window, value, kept, schedule))
+            value, window = kept, schedule.window(kept)
+        copies.append(copy(window, value, target, schedule))
+    schedule.steps.extend(copies)
+
+
+def copy(window: Window, value: Value, target: Value, schedule: Schedule) -> Launch | DeviceLaunch:
+    """The launch that copies a value."""
+    assert target.layout is not None
+    return launch(copying_plan(window.layout, target.layout), [value], [target], [], schedule)
+
+
+def update_in_place(
+    at: int, step: Launch | DeviceLaunch, commits: dict[Value, Value], seen: set[Value], schedule: Schedule
+) -> Launch | DeviceLaunch | None:
+    """The launch that writes an update over what it updates; None where somebody would see that too early."""
+    (node,) = step.nodes
+    count = node.attributes["outputs"]
+    targets = [schedule.owner(value) for value in node.ins[:count]]
+    for target, value, out in zip(targets, node.ins, node.outs):
+        assert target.layout is not None
+        if (
+            target not in commits
+            or schedule.window(commits[target]) != schedule.window(out)
+            or schedule.window(value) != Window(Place(target), target.layout)
+            or out in seen
+        ):
+            return None
+    late = [*targets, *node.outs]
+    for later in schedule.steps[at + 1 :]:
+        if not isinstance(later, (Launch, DeviceLaunch)) or any(
+            isinstance(read, Place) and read.value in late for read in later.reads
+        ):
+            return None
+    operands = [*node.ins, *node.attributes["numbers"]]
+    rest = [schedule.owner(x) for x in operands[count:] if isinstance(x, Value)]
+    if any(x in rest for x in targets):
+        return None
+    plan = plan_of_update(node, True)
+    return launch(plan, operands[len(operands) - len(plan.layouts) :], targets, [node], schedule)

@@ -1,0 +1,313 @@
+"""Random numbers in graphs: which calls of its generators a captured program takes, and what is drawn in them.
+
+NOTE [Draws]: the numbers of a call depend on the generator's seed and the number of the call alone (creation/generators.py). In a
+graph a node ``reserve`` takes a call from a generator, whenever the graph runs; its results are these words, of which ``draw``
+computes the numbers (a GPU's are three: ``Generator.reserve``). So a graph gives the numbers that the program would, and leaves
+generators as the program would. A node ``reserve`` is never dropped, merged or moved behind another one of its generator; ``draw``
+is as pure as a product.
+
+While a program is captured, generators do not move: the capture counts, so that what the program does is done by the graph alone.
+States that were read in between (a checkpoint, ``fork_rng``) are places in that count, and calls that the program takes again are
+the same values again. Generators that the program makes itself, and seeds, are constants.
+"""
+
+from __future__ import annotations
+
+from threading import local
+from typing import TYPE_CHECKING, Any, Sequence
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ...base.calls import CALLS
+from ...base.dtypes import DTYPES, int64, uint8
+from ...base.errors import GraphError
+from ...creation.generators import WORD, Generator, generator_of, signed
+from ...graph.edges import next_seq
+from ...lowering.random import random_plan
+from ...modes.traced import capture_of_thread
+from ...native.plans import Plan
+from ...tensors.layout import Layout, layout_of
+from ...tensors.storage import CPU, device as device_of, wrap_array
+from ...tensors.tensor import Tensor, native, new_tensor
+from ..ir.devices import generator_attributes
+from ..ir.ir import Block, Control, Node, Value
+from ..ir.steps import Words
+
+if TYPE_CHECKING:
+    from ..capture.capture import Trace
+
+__all__ = ["DRAW", "RESERVE", "Drawn", "Draws", "Supply", "plan_of_draw", "shifted", "steps_of_reserve", "words_of"]
+
+WordTensors = tuple[Tensor, ...]  # seed, number of the call, and of a GPU a third word
+WORD_LAYOUT = layout_of(int64, (), None, CPU)
+BY_NAME = {dtype.name: dtype for dtype in DTYPES}
+
+
+def word_tensors(words: tuple[int, ...]) -> WordTensors:
+    """Words of a generator as tensors."""
+    return tuple([new_tensor(wrap_array(np.array([word])), WORD_LAYOUT) for word in words])
+
+
+def shifted(words: tuple[int, ...], calls: int) -> tuple[int, ...]:
+    """The words of so many calls later."""
+    seed, call, *rest = words
+    return (seed, signed((call + calls) % WORD), *rest)
+
+
+def word_of(x: Tensor) -> int:
+    """The word in a tensor, whatever marks it has."""
+    return int(x._storage_.array.view(np.int64)[x._offset_ // 8])
+
+
+class Drawn(GraphError):
+    """A step of a loop draws.
+
+    Attributes:
+        counts: how many calls it takes, by generator.
+    """
+
+    counts: dict[Generator, int]
+
+    @classmethod
+    def calls(cls, counts: dict[Generator, int]) -> Drawn:
+        """The error."""
+        made = cls("random numbers are drawn in a step. Hint: draw outside.")
+        made.counts = counts
+        return made
+
+
+def generator_for(generator: Generator | None, device: str) -> Generator:
+    """A generator, or the default one of a device."""
+    return generator_of(None, device_of(device)) if generator is None else generator
+
+
+def reserved(
+    node: Node, values: dict, generator: Generator | None = None, ahead: int | None = None, count: int = 1, device: str = "cpu"
+) -> WordTensors:
+    """The words of the next call of a generator.
+
+    Args:
+        ahead: do not take it, and give that of a later one.
+        count: how many calls are taken.
+        device: whose default generator it is, where none is named.
+    """
+    trace, source = capture_of_thread(), generator_for(generator, device)
+    if trace is not None:
+        words: WordTensors = trace.draws.words(source, count)
+        return words
+    return word_tensors(shifted(source.reserve(count if ahead is None else 0), ahead or 0))
+
+
+def launched(plan: Plan, operands: tuple) -> Tensor:
+    """What a launch gives."""
+    made: Tensor = native.fresh(plan, *operands)
+    return made
+
+
+def drawn(node: Any, values: Any, *words: Tensor, **attributes: Any) -> tuple[Tensor]:
+    """The numbers of a call."""
+    trace = capture_of_thread()
+    operands = *map(word_of, words), attributes["a"], attributes["b"]
+    launch = trace.pending.fresh if trace is not None and trace.late else launched
+    made = launch(plan_for(**attributes), operands)
+    if trace is not None:
+        trace.add(DRAW, tuple(map(trace.value, words)), attributes, (made,))
+        trace.follow((made,), next_seq())
+    return (made,)
+
+
+RESERVE = Control("reserve", reserved, effect="random")
+DRAW = Control("draw", drawn)
+
+
+def plan_for(distribution: str, dtype: str, shape: tuple[int, ...], a: Any, b: Any, device: str = "cpu") -> Plan:
+    """The launch of a draw."""
+    return random_plan(distribution, layout_of(BY_NAME[dtype], shape, None, device_of(device)))
+
+
+class Reserved:
+    """The calls that a graph takes from a generator, as the words of its nodes, in every run.
+
+    Attributes:
+        count: how many are taken; ``places``: for each node which is its first.
+        last: what the thread has taken last.
+    """
+
+    def __init__(self, generator: Generator, nodes: list[Node]):
+        self.generator = generator
+        calls = [(node.attributes.get("ahead"), node.attributes.get("count", 1)) for node in nodes]
+        self.count = sum(count for ahead, count in calls if ahead is None)
+        self.places, taken = [], 0
+        for ahead, count in calls:
+            self.places.append(taken if ahead is None else self.count + ahead)
+            taken += count if ahead is None else 0
+        self.last = local()
+
+    def __call__(self) -> tuple[int, ...]:
+        """The words of each call, in the order of the nodes."""
+        words = self.generator.reserve(self.count)
+        self.last.call = words[1]
+        return tuple([word for place in self.places for word in shifted(words, place)])
+
+    def give_back(self) -> None:
+        """The run of this thread has stopped, and nothing was drawn."""
+        self.generator.give_back(self.last.call, self.count)
+
+
+def steps_of_reserve(nodes: Sequence[Node]) -> list[Words]:
+    """One step for each generator of which nodes take calls."""
+    found: dict[Generator, list[Node]] = {}
+    for node in nodes:
+        attributes = node.attributes
+        found.setdefault(generator_for(attributes.get("generator"), attributes.get("device", "cpu")), []).append(node)
+    return [Words(Reserved(generator, each), tuple([x for node in each for x in node.outs])) for generator, each in found.items()]
+
+
+def plan_of_draw(node: Node) -> tuple[Plan, list[Any]]:
+    """The launch of a node, and what it reads."""
+    return plan_for(**node.attributes), [*node.ins, node.attributes["a"], node.attributes["b"]]
+
+
+def words_of(graph: Block) -> list[Value]:
+    """The words of all calls that a graph takes: with the same ones it draws the same numbers."""
+    return [value for node in graph.nodes if node.op is RESERVE for value in node.outs]
+
+
+class Stream:
+    """The calls that a captured program takes from a generator.
+
+    Attributes:
+        start: the words of the generator's next call, when the program began.
+        taken: for the place of a call where some are taken, their words, how many they are, and the node.
+        place: how many calls lie behind the program; ``end``: how many were ever taken.
+    """
+
+    __slots__ = ("start", "taken", "place", "end")
+
+    def __init__(self, generator: Generator):
+        self.start = generator.reserve(0)
+        self.taken: dict[int, tuple[WordTensors, int, Node]] = {}
+        self.place = self.end = 0
+
+
+class Supply:
+    """Calls that were taken outside of a block.
+
+    Attributes:
+        first: the words of the first.
+        place: how many the block has taken.
+    """
+
+    __slots__ = ("first", "place")
+
+    def __init__(self, *words: Tensor):
+        self.first, self.place = words, 0
+
+    def words(self, count: int) -> WordTensors:
+        """Those of the next calls."""
+        seed, call, *rest = self.first
+        call = CALLS["add"](call, self.place) if self.place else call
+        self.place += count
+        return (seed, call, *rest)
+
+
+class Draws:
+    """What a captured program draws.
+
+    Attributes:
+        streams: by generator.
+        states: states that the program has read: the generators, and their places.
+        made: generators that the program makes.
+        supply: by generator, calls that the block gets from outside.
+    """
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.supply: dict[Generator, Supply] = {}
+        self.streams: dict[Generator, Stream] = {}
+        self.states: list[tuple[Tensor, Generator, int]] = []
+        self.made: WeakKeyDictionary[Generator, None] = WeakKeyDictionary()
+
+    def note_made(self, generator: Generator) -> None:
+        """The program makes a generator."""
+        self.made[generator] = None
+
+    def is_made(self, generator: Generator) -> bool:
+        """Whether the program makes a generator."""
+        return generator in self.made
+
+    def stream(self, generator: Generator) -> Stream:
+        """What is taken from a generator."""
+        found = self.streams.get(generator)
+        if found is None:
+            found = self.streams[generator] = Stream(generator)
+        return found
+
+    def words(self, generator: Generator, count: int = 1) -> WordTensors:
+        """The words of the first of the program's next calls.
+
+        Raises:
+            GraphError: calls are taken back, and taken again in other portions.
+        """
+        if generator in self.made:
+            return word_tensors(generator.reserve(count))
+        if generator in self.supply:
+            return self.supply[generator].words(count)
+        stream = self.stream(generator)
+        if stream.place == stream.end:
+            self.reserve(generator, stream, count)
+        found = stream.taken.get(stream.place)
+        if found is None or found[1] != count:
+            self.trace.refuse("random numbers are drawn again in other portions", "seed the generator outside")
+        stream.place += count
+        return stream.taken[stream.place - count][0]
+
+    def reserve(self, generator: Generator, stream: Stream, count: int) -> None:
+        """Write down that calls are taken."""
+        self.trace.depth += 1  # what is made here is no constant
+        words = word_tensors(shifted(stream.start, stream.end))
+        self.trace.depth -= 1
+        default = generator_of(None, generator.device)
+        attributes: dict[str, Any] = (
+            {"generator": generator} if generator is not default else generator_attributes(generator.device)
+        )
+        node = self.trace.add(RESERVE, (), attributes if count == 1 else {**attributes, "count": count}, words)
+        self.trace.follow(words, next_seq())
+        stream.taken[stream.end] = words, count, node
+        stream.end += count
+
+    def numbers(self, distribution: str, layout: Layout, generator: Generator, a: Any, b: Any) -> Tensor:
+        """The numbers of the program's next call, in a layout that a kernel can fill."""
+        attributes = {"distribution": distribution, "dtype": layout.dtype.name, "shape": layout.shape, "a": a, "b": b}
+        attributes |= generator_attributes(layout.device)
+        return drawn(None, None, *self.words(generator), **attributes)[0]
+
+    def state(self, generator: Generator) -> Tensor:
+        """Something that stands for the state of a generator: ``restore`` knows it, and values it has none."""
+        state = native.tensor(layout_of(uint8, (16,), None, CPU).template, wrap_array(np.zeros(16, np.uint8)), 0, False, None)
+        self.states.append((state, generator, (self.supply.get(generator) or self.stream(generator)).place))
+        return state
+
+    def restore(self, generator: Generator, state: Tensor) -> bool:
+        """Return to a state that the program has read; False of any other one.
+
+        Raises:
+            GraphError: another generator's.
+        """
+        for known, owner, place in self.states:
+            if known is state:
+                if owner is not generator:
+                    self.trace.refuse("set_state: gets the state of another generator", "use that generator")
+                (self.supply.get(generator) or self.stream(generator)).place = place
+                return True
+        return False
+
+    def finish(self) -> None:
+        """The program has ended: calls that it has taken back are not taken by the graph."""
+        for stream in self.streams.values():
+            for place, (_, count, node) in stream.taken.items():
+                if place >= stream.place:
+                    node.attributes["ahead"] = place - stream.place
+                elif place + count > stream.place:
+                    self.trace.refuse("a part of some random numbers is taken back", "seed the generator outside")

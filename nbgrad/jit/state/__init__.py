@@ -1,0 +1,1 @@
+"""State that a program finds and leaves behind: memory, gradients, hooks, names; what puts it back, and who waits meanwhile."""
