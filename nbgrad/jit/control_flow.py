@@ -237,7 +237,7 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, *operands: Any) -> An
         pred: a 0-d tensor of bools, or a bool.
         true_fn, false_fn: of the operands; return tensors, or such structures of them as ``scan`` takes, of the same structure,
             shapes and dtypes.
-        operands: tensors, or such structures; a tuple alone may be all of them, as for ``while_loop`` and in torch: ``(x,)`` is ``x``.
+        operands: tensors, or such structures; a tuple alone may be all of them, as for ``while_loop``: ``(x,)`` is ``x``.
 
     Raises:
         ArgumentError: a predicate that is no 0-d bool; what is no tensor; results of different structure. ShapeError, DTypeError:
