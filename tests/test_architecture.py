@@ -553,7 +553,7 @@ ASK_FOR_THE_DEVICE = {
     "dispatch.plans dispatch.lowerings dispatch.device_lowerings dispatch.operands dispatch.inplace dispatch.updates "
     "lowering.cuda.registry lowering.cuda.requirements": "which lowering; which operands may come together; who says what is wrong",
     "jit.ir.devices": "what graphs ask",
-    "optim.adam optim.optimizer": "what counts steps; what a graph of a GPU would freeze",
+    "optim.ruled optim.optimizer": "what counts steps; what a graph of a GPU would freeze",
     "lowering.index_walks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
     "composites.index_writes composites.positions composites.counts composites.order_statistics composites.subscript "
     "forward.programs": ("what is prepared of calls: kernels of the CPU alone"),

@@ -109,7 +109,7 @@ class PlannedCall(OperationCall):
             )
         attributes = dict(zip(self.attributes, map(hashable, key[self.count :])))
         try:
-            plan = (lowered_on_gpu if are_on_gpu(layouts) else self.lower)(op, layouts, attributes)
+            plan = (lowered_on_gpu if are_on_gpu((*layouts, *attributes.values())) else self.lower)(op, layouts, attributes)
         except Exception as error:
             refuse_wrong_kind(op, attributes.items(), error)
             raise

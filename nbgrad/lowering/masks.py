@@ -11,6 +11,7 @@ import numpy as np
 from ..base.bounded import Plans
 from ..base.calls import CALLS
 from ..base.dtypes import WIDTHS, bool_, int64
+from ..base.grad_mode import traces
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
@@ -18,6 +19,7 @@ from ..kernels.templates.mask import masked_loop, positions_loop
 from ..native.plans import pack_record
 from ..tensors.arrays import typed
 from ..tensors.layout import Layout, layout_of
+from ..tensors.storage import note_made
 from ..tensors.tensor import Tensor, native
 from .copy import _as_bits as as_bits, copy_plan
 from .index_walks import ONE_STATUS, checked
@@ -77,9 +79,17 @@ def positions_finder(x: Layout, apart: bool, flat: bool = False) -> Callable | N
     count, fresh, shape = counter(x), native.fresh, (x.numel,) if flat else x.shape
 
     def find(x):
-        return fresh(plans[count(x)], x)
+        found = fresh(plans[count(x)], x)
+        return noted(found) if traces else found
 
     return find
+
+
+def noted(found: Tensor | tuple[Tensor, ...]) -> Tensor | tuple[Tensor, ...]:
+    """Positions in a constant of a program that is captured: constants, too."""
+    for x in found if isinstance(found, tuple) else (found,):
+        note_made(x._storage_)
+    return found
 
 
 def positions_quick(x: Layout, as_tuple: bool) -> Callable | None:

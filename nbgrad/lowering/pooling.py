@@ -154,15 +154,15 @@ IN_STEPS: dict[str, Callable[..., Tensor]] = {}
 
 
 def steps_of(name: str) -> Callable:
-    """Register the decorated function as the steps of an operation, and these as its lowering on GPUs."""
+    """Register the decorated function as the steps of an operation."""
 
     def register(steps: Callable) -> Callable:
-        lowering(name, style="run", device="cuda")(in_steps)
         return IN_STEPS.setdefault(name, steps)
 
     return register
 
 
+@lowering("max_pool_pick", style="run", device="cuda")
 def in_steps(op, tensors, attributes):
     """The same by other operations, on any device; operands are rows of as many elements as the dimensions have."""
     x = tensors[0]

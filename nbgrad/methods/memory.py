@@ -14,7 +14,7 @@ from ..creation.factories import empty_of, shape_of
 from ..graph.edges import edge_of, is_leaf_edge, requires_grad
 from ..graph.saved import count_write
 from ..modes.inference import is_inference, mark_inference
-from ..modes.traced import refuse_in_graph
+from ..modes.traced import note_alias, refuse_in_graph
 from ..native.handle import release_blocks
 from ..tensors.batch_levels import require_values
 from ..tensors.layout import contiguous_strides, layout_of, marked_layout
@@ -43,7 +43,8 @@ def get_data(x: Tensor) -> Tensor:
     storage = unwatched(x._storage_)
     if storage.writable is IN_INFERENCE_MODE:
         storage.writable = True
-    return native.tensor(x.layout.template, storage, x._offset_, False, None)
+    made: Tensor = native.tensor(x.layout.template, storage, x._offset_, False, None)
+    return note_alias(made) if traces else made
 
 
 def set_data(x: Tensor, value: Tensor) -> None:

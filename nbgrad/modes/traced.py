@@ -23,6 +23,7 @@ __all__ = [
     "is_traced",
     "is_watched",
     "mark",
+    "note_alias",
     "note_detached",
     "note_flag_set",
     "note_gradient_read",
@@ -90,6 +91,14 @@ def note_detached(x: Tensor) -> None:
     capture = capture_of_thread()
     if capture is not None:
         capture.note_detached(x)
+
+
+def note_alias(x: Tensor) -> Tensor:
+    """A program has made a tensor without a history, on the memory of another one; it."""
+    capture = capture_of_thread()
+    if capture is not None:
+        capture.note_alias(x)
+    return x
 
 
 def note_flag_set(x: Tensor) -> None:

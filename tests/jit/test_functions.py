@@ -345,3 +345,31 @@ def test_gradients_of_graphs_are_differentiated_as_they_were_written(name):
     back = gradient.df(*[others[k] for k in gradient.df_input_vjps], *saved)[0]
     (g,) = nbgrad.grad(fn(x).sum(), x, create_graph=True)
     assert_close(own + back.detach(), nbgrad.grad((g * MOVE).sum(), x)[0])
+
+
+class Reversal(nbgrad.Function):
+    """The argument itself, whose gradient is reversed."""
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return -ctx.factor * g, None
+
+
+def test_a_function_that_gives_its_argument_back():
+    """The usual form of a gradient's reversal: in the middle of a program it is a step like any other."""
+    w = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+    f = nbgrad.compile(lambda x: (Reversal.apply(x * w, 0.5) * 3).sum(), fullgraph=True)
+    for x in (nbgrad.ones(2), nbgrad.arange(2.0)):
+        w.grad = None
+        loss = f(x)
+        loss.backward()
+        assert loss.item() == (3 * x * w).sum().item() and w.grad.equal(-1.5 * x)
+
+    x = nbgrad.ones(2, requires_grad=True)
+    with pytest.raises(nbgrad.errors.GraphError, match="Reversal: returns an argument"):
+        nbgrad.compile(lambda x: Reversal.apply(x, 0.5), fullgraph=True)(x)

@@ -281,3 +281,21 @@ def test_every_bit_of_an_element_counts(dtype):
             y[k] = 1 - y[k].item() if dtype != "bool" else not y[k]
             assert compiled(y) == y[1:4].tolist()
     assert len(compiled.variants) == 4
+
+
+MASKS = {
+    "a mask": lambda x: x[nbgrad.tensor([True, False, True])],
+    "a list": lambda x: x[[True, False, True]],
+    "positions": lambda x: x[nbgrad.nonzero(nbgrad.tensor([1, 0, 1])).squeeze(1)],
+    "a part and a mask": lambda x: x.expand(2, 3)[:, nbgrad.tensor([True, False, True])],
+    "an array": lambda x: x[nbgrad.from_numpy(np.array([True, False, True]))],
+}
+
+
+@pytest.mark.parametrize("choose", MASKS.values(), ids=MASKS)
+def test_masks_that_the_function_makes_are_constants(choose):
+    """Nothing is asked for: what a mask of given truth values chooses is known."""
+    compiled = compile(choose, fullgraph=True)
+    for x in (nbgrad.arange(3.0), nbgrad.ones(3)):
+        assert compiled(x).equal(choose(x))
+    assert len(compiled.variants) == 1

@@ -18,6 +18,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+import nbgrad
 from nbgrad.base.errors import DTypeError, KernelError
 from nbgrad.kernels import prims, scalars
 from nbgrad.kernels.cpu import build, emit
@@ -537,8 +538,30 @@ def test_half_types_have_no_primitives():
         prims.numpy_prims(np.float16)
 
 
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+def test_numbers_of_half_types_within_float32(half):
+    """Rounding without a conversion gives what a half type would store, to the sign of zero: of all exponents, and ties."""
+    rng = np.random.default_rng(SEED)
+    x = rng.integers(-(2**31), 2**31, 20_000).astype(np.int32).view(np.float32)
+    ties = rng.integers(-(2**15), 2**15, 5_000) * 2**16 + 2 ** rng.choice([12, 15], 5_000)
+    x = np.concatenate(
+        [
+            x,
+            ties.astype(np.int32).view(np.float32),
+            np.float32([0.0, -0.0, 65519.9, 65520, -65520, 2**-24, 2**-25, 3 * 2**-26, 2**-14, np.inf]),
+        ]
+    )
+    with np.errstate(all="ignore"):
+        found = instantiate(scalars.NEAREST[f"nearest_{half}"], prims.numpy_prims("float32"), {}, "float32")(x)
+        wanted = x.astype(np.float16).astype(np.float32) if half == "float16" else nbgrad.tensor(x).bfloat16().float().numpy()
+    np.testing.assert_array_equal(found, wanted)
+    number = ~np.isnan(x)
+    np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(wanted[number]))
+
+
 def test_functions_by_dtype():
     """Real dtypes name the functions plainly, integers with a prefix, complex ones have none."""
     assert scalars.functions("float32")["exp"] is scalars.FUNCTIONS["exp"]
+    assert scalars.functions("float32").keys() - scalars.functions("float64").keys() == scalars.NEAREST.keys()
     assert scalars.functions("int8")["int_floor_divide"] is scalars.INT_FUNCTIONS["floor_divide"]
     assert scalars.functions("complex64") == {}

@@ -141,22 +141,23 @@ def shaped(found: Sequence[Returned], windows: Sequence[Any], forms: Sequence[Fo
     return made
 
 
-def forms_of(results: Sequence[Any], given: Mapping[int, Tensor]) -> list[Form | None]:
+def forms_of(results: Sequence[Any], given: Mapping[int, Tensor], kept: Sequence[Any] = ()) -> list[Form | None]:
     """What the leaves of a result are; None for what is no tensor.
 
     Args:
         given: tensors that the function does not make, by identity.
+        kept: what is put into names: further leaves, which are no views, but may be what results are views of.
 
     Raises:
         GraphError: one is a leaf of a class of its own.
     """
     first: dict[int, int] = {}
-    for k, x in enumerate(results):
+    for k, x in enumerate((*results, *kept)):
         if isinstance(x, Tensor):
             first.setdefault(id(x), k)
     below = {id(x if x._meta_ is None or x._meta_.base is None else x._meta_.base) for x in given.values()}.union(given)
     made: list[Form | None] = []
-    for k, x in enumerate(results):
+    for k, x in enumerate((*results, *kept)):
         if not isinstance(x, Tensor):
             made.append(None)
             continue
@@ -164,7 +165,7 @@ def forms_of(results: Sequence[Any], given: Mapping[int, Tensor]) -> list[Form |
         if not own and type(x) is not Tensor:
             raise GraphError(f"it returns a {type(x).__name__} that it has made: a graph cannot hold it. Hint: make it outside.")
         meta, view, base = x._meta_, NO_VIEW, -1
-        if not own and meta is not None and meta.base is not None:
+        if not own and k < len(results) and meta is not None and meta.base is not None:
             view, base = VIEWS.get(meta.creation, RECORDED), first.setdefault(id(meta.base), -2 - len(first))
             if id(meta.base) not in below and is_grad_leaf(meta.base):
                 raise GraphError("it returns a view of a leaf that it has made: a graph cannot hold it. Hint: make it outside.")

@@ -7,6 +7,7 @@ from typing import Any
 from ...base.nested import Tree
 from ...creation.generators import Generator
 from ...graph.edges import requires_grad
+from ...tensors.overlap import span
 from ...tensors.tensor import Tensor
 from .leaves import paths_of_leaves
 from .structures import Foreign, value_key
@@ -37,10 +38,32 @@ def key_of(leaf: Any, k: int, fn: Any, tree: Tree) -> Any:
     )
 
 
-def sharing(tensors: list[Tensor]) -> tuple[int, ...] | None:
-    """Which tensors have the memory of which other ones, and which are others; None if all have their own memory."""
+def sharing(tensors: list[Tensor]) -> tuple[int | None, ...] | None:
+    """Which tensors have the memory of which other ones, which are others, and how they lie there; None if none shares memory."""
     arrays, own = [id(x._storage_.array) for x in tensors], list(map(id, tensors))
-    return None if len(set(arrays)) == len(arrays) else (*map(arrays.index, arrays), *map(own.index, own))
+    if len(set(arrays)) == len(arrays):
+        return None
+    memory = [*map(arrays.index, arrays)]
+    return (*memory, *map(own.index, own), *places(tensors, memory))
+
+
+def places(tensors: list[Tensor], memory: list[int]) -> list[int | None]:
+    """How far, in bytes, tensors begin behind the first in their memory; None of those in memory where none lie over each other.
+
+    Args:
+        memory: of each tensor, which is the first in its memory.
+
+    A program has one value for what lies at one place, and writes to a part of another tensor by where it lies in that one. Tensors
+    side by side (``f(x[i], x[j])``) are values of their own, wherever they are.
+    """
+    found: list[int | None] = [None] * len(tensors)
+    for first in set(memory):
+        sharers = [k for k, other in enumerate(memory) if other == first]
+        spans = sorted(span(tensors[k]) for k in sharers)
+        if any(end > begin for (_, end), (begin, _) in zip(spans, spans[1:])):
+            for k in sharers:
+                found[k] = tensors[k]._offset_ - tensors[first]._offset_
+    return found
 
 
 def key_of_tree(tree: Tree) -> Any:

@@ -60,14 +60,15 @@ def run_method(trace: Trace, call: Call, below: Callable[[Call], Any]) -> Any:
     out = trace.run_unmarked(call, below, True)
     if isinstance(out, Tensor):
         trace.follow((out,), next_seq())
+        if call.op.name == "detach" and trace.variables.flows is not None:
+            trace.variables.flows.mark(out, detached=True)
     return out
 
 
 def run_control(trace: Trace, call: Call, below: Callable[[Call], Any]) -> Any:
     """A Function that is a control node: NOTE [Controls]."""
     control, attributes, blocks, constants = function_of(call)._control_(*call.operands)
-    for x in constants:
-        trace.variables.known.setdefault(id(x._storage_.array), x)
+    trace.variables.know(constants)
     ins = tuple([trace.value(x) for x in call.operands if isinstance(x, Tensor)])
     seq, outs = next_seq(), trace.run_unmarked(call, below)
     trace.add(control, ins, attributes, outs, blocks)
@@ -86,7 +87,7 @@ def write(trace: Trace, call: Call, ins: tuple, attributes: dict, below: Callabl
         overwrite((x,))
     out = trace.run_unmarked(call, below, late)
     node = Node(call.op, ins, attributes, [made.layout], line=user_line())
-    trace.graph.nodes.append(node)
+    trace.variables.append(node, mode.enabled)
     trace.variables.write(x, node.outs[0], begins)
     trace.follow((x,), seq)
     return out
@@ -146,7 +147,7 @@ def write_update(
         trace.lazy = False
         for x in marked:
             mark(x)
-    trace.graph.nodes.append(node)
+    trace.variables.append(node, False)
     for x, out in zip(outputs, node.outs):
         trace.variables.write(x, out)
 

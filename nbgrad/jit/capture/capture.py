@@ -50,6 +50,7 @@ from ..nodes.values import MOST, ask, elements_of
 from ..state.effects import Effects, Postponed
 from ..state.sources import Numbers, NumbersOf, number_tensor
 from .calls import holds_tensors, run_call, write_update
+from .flows import Flows
 from .noticing import Noticing
 from .pending import Pending
 from .variables import Variables
@@ -101,12 +102,23 @@ class Trace(Noticing):
         self.ahead: dict[int, int] = {}
         self.refused: GraphError | None = None
         self.pending, self.lazy, self.late = Pending(), False, False
-        self.derivable = self.of_body = False
+        self.of_body = False
+
+    @property
+    def derivable(self) -> bool:
+        """See above."""
+        return self.variables.flows is not None
+
+    @derivable.setter
+    def derivable(self, flag: bool) -> None:
+        self.variables.flows = Flows() if flag else None
 
     def input(self, x: Tensor, name: str = "") -> Tensor:
         """A traced tensor in the place of an argument: a leaf, or part of the argument's graph, on memory of its own."""
         value = Value(x.layout.plain(), bool(x.requires_grad), name=name)
         self.graph.inputs.append(value)
+        if self.variables.flows is not None:
+            self.variables.flows.begin(value)
         made = self.variables.copied(x)
         fresh = self.variables.of(made) is None
         self.variables.define(made, value)
@@ -256,7 +268,7 @@ class Trace(Noticing):
         """Write a call down, whose results are these."""
         layouts = [x.layout.plain() for x in outs]
         node = Node(op, ins, attributes, layouts, blocks, line=user_line())
-        self.graph.nodes.append(node)
+        self.variables.append(node, mode.enabled)
         for x, value in zip(outs, node.outs):
             value.requires_grad = history_of(x) is not None  # a view that was made under no_grad has none
             self.variables.define(x, value)
@@ -294,8 +306,7 @@ class Trace(Noticing):
         """Let the program depend on further names, and use further tensors that these hold."""
         if self.effects is not None:
             self.effects.names += names
-        for x in tensors:
-            self.variables.known.setdefault(id(x._storage_.array), x)
+        self.variables.know(tensors)
 
     def postpone(self, what: str) -> None:
         """Leave the capture to a later call.
@@ -316,6 +327,8 @@ class Trace(Noticing):
         saved = [] if self.effects is None else [storage for storage, _, _ in self.effects.saved.values()]
         for held in (self.variables.table, self.variables.copies, self.arrays, self.turns, self.given):
             held.clear()
+        if self.variables.flows is not None:
+            self.variables.flows.marks.clear()
         if self.effects is not None:
             self.effects.standins.clear()
             self.effects.needed.clear()

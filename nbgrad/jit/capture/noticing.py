@@ -65,8 +65,14 @@ class Noticing(Presence):
 
     def note_detached(self, x: Tensor) -> None:
         """The function cuts a tensor off its history."""
+        self.note_alias(x)
         if self.effects is not None:
             self.effects.note_detached(x)
+
+    def note_alias(self, x: Tensor) -> None:
+        """The function has made a tensor without a history, on the memory of another one."""
+        if self.variables.flows is not None:
+            self.variables.flows.mark(x, detached=True)
 
     def note_flag_set(self, x: Tensor) -> None:
         """The function says anew whether a tensor needs a gradient."""

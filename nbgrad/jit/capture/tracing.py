@@ -114,7 +114,8 @@ def traced(fn: Callable, examples: tuple, hosted: set) -> Graph:
         active.graph.name = getattr(fn, "__name__", "graph")
         if not active.graph.name.isidentifier():
             active.graph.name = "graph"
-        active.derivable, inputs = True, [active.input(x, name) for x, name in zip(examples, names_of(fn, len(examples)))]
+        active.derivable = True
+        inputs = [active.input(x, name) for x, name in zip(examples, names_of(fn, len(examples)))]
         result = fn(*inputs)
         require_results(result)
         outs = result if isinstance(result, (tuple, list)) else (result,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Iterable, NoReturn, Sequence
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from ...tensors.storage import Storage
 from ...tensors.tensor import Tensor, native
 from ..ir.devices import copied, on_gpu
 from ..ir.graph import Graph
-from ..ir.histories import OVERWRITE, STOP, WRITTEN, history_of
+from ..ir.histories import OVERWRITE, STOP, UNRECORDED, WRITTEN, Mark, history_of
 from ..ir.ir import Node, Value
 from ..ir.lines import user_line
+from .flows import Flows
 
 __all__ = ["Variable", "Variables"]
 
@@ -60,19 +61,29 @@ class Variables:
 
     Attributes:
         graph: where windows and writes are written down.
-        known: tensors that the program may use without making them.
+        known: tensors that the program may use without making them, by identity of their memory; ``beside``: others in that memory.
         born: memory that creation functions made, by identity.
         foreign: memory of NumPy arrays that the program names, by identity of the arrays on it.
+        flows: NOTE [Flows] of flows.py; None where no derivatives are taken of what has no history.
     """
 
     def __init__(self, graph: Graph, known: Sequence[Tensor]):
         self.graph = graph
-        self.known = {id(x._storage_.array): x for x in known}
+        self.known: dict[int, Tensor] = {}
+        self.beside: list[Tensor] = []
         self.born: dict[int, Any] = {}
         self.foreign: dict[int, Any] = {}
         self.table: dict[int, Variable] = {}
         self.copies: dict[int, tuple[Storage, Storage]] = {}  # by identity of the first
         self.given: set[int] = set()
+        self.flows: Flows | None = None
+        self.know(known)
+
+    def know(self, tensors: Iterable[Tensor]) -> None:
+        """The program may use further tensors without making them."""
+        for x in tensors:
+            if self.known.setdefault(id(x._storage_.array), x) is not x:
+                self.beside.append(x)
 
     def of(self, x: Tensor) -> Variable | None:
         """The variable that a tensor is a window on."""
@@ -80,12 +91,15 @@ class Variables:
 
     def define(self, x: Tensor, value: Value) -> None:
         """``x`` has this value: of new memory, or as a window on what is known."""
-        key, history, variable = key_of(x), history_of(x), self.of(x)
+        key, history, variable = key_of(x), self.history(x), self.of(x)
         if variable is None:
             array = x._storage_.array
             self.table[id(array)] = Variable(array, key, value, history)
         else:
-            variable.windows.setdefault(key, {})[history] = value
+            known = variable.windows.setdefault(key, {})
+            if history is None and None in known and self.flows is not None and value in self.flows.silent:
+                history = self.flows.mark(x)
+            known[history] = value
 
     def forget(self, outs: Sequence[Tensor], values: Sequence[Value]) -> None:
         """What Functions have computed has the histories that they give it, from now on, also for those who record nothing."""
@@ -127,18 +141,31 @@ class Variables:
         key = key_of(x)
         known = variable.windows.get(key)
         if known is None:
-            known = variable.windows[key] = {WRITTEN: self.window(variable, key)}
-        if not mode.enabled and len(known) == 1:
+            known = variable.windows[key] = self.seen_first(variable, key)
+        if not mode.enabled and len(known) == 1 and self.flows is None:
             return next(iter(known.values()))
-        history = history_of(x)
-        if not mode.enabled:
+        history = self.history(x)
+        marked = type(history) is Mark
+        if not mode.enabled and not marked:
             return known.get(history) or next(iter(known.values()))
         found = known.get(history)
-        if found is None and history is not None:
+        if found is None and history is not None and not marked:
             found = known.get(WRITTEN)
         if found is None:
-            found = known[history] = self.stop(next(iter(known.values())), history)
+            found = self.stop(next(iter(known.values())), history)
+        found = known[history] = self.read(found)
         return found
+
+    def read(self, value: Value) -> Value:
+        """A value as it is read now: what was not recorded has no gradient for who records."""
+        if self.flows is None or not mode.enabled or value not in self.flows.silent:
+            return value
+        return self.append(Node(UNRECORDED, (value,), {}, [value.layout], flags=[False]))
+
+    def history(self, x: Tensor) -> Any:
+        """What ``history_of`` says; of what has no history a mark, if it has one."""
+        found = history_of(x)
+        return found if found is not None or self.flows is None else self.flows.mark_of(x)
 
     def line_of(self, x: Tensor) -> str:
         """Where the program has computed what a tensor holds."""
@@ -154,19 +181,17 @@ class Variables:
         if key == variable.root:
             return variable.target
         self.require_inside(variable, key)
-        (offset, layout), (start, root) = key, variable.root
-        place = {"size": layout.shape, "stride": layout.strides, "offset": (offset - start) // root.dtype.itemsize}
-        return self.add("as_strided_from", (variable.target,), place, layout)
+        return self.part(variable.target, variable.root, key)
 
     def stop(self, value: Value, history: Any) -> Value:
         """The value of a tensor that has another history than the one of which it shares the memory."""
         if isinstance(history, tuple) or isinstance(history, GraphNode):
             return value  # of a custom Function, which gives what it has computed a history of its own
-        if history is None and value.requires_grad is False:
+        marked, flows = type(history) is Mark, self.flows
+        cut = history is None or marked
+        if cut and value.requires_grad is False and not (marked and flows is not None and value in flows.tangible):
             return value
-        node = Node(STOP, (value,), {}, [value.layout], flags=[history is not None])
-        self.graph.nodes.append(node)
-        return node.outs[0]
+        return self.append(Node(STOP, (value,), {}, [value.layout], flags=[not cut]))
 
     def admit(self, x: Tensor) -> Variable:
         """A storage that is seen for the first time: of a constant."""
@@ -190,12 +215,34 @@ class Variables:
         self.table[id(array)] = variable
         return variable
 
+    def seen_first(self, variable: Variable, key: Key) -> dict[Any, Value]:
+        """The values, by their histories, of a tensor that lies where no other one does.
+
+        NOTE [Neighbours]: of two tensors that the program names and that lie in one memory (``k, v = qkv.chunk(2)``), the one that
+        is not a part of the other is a constant of its own, as long as nobody writes to that memory.
+        """
+        if not (variable.writes or self.is_inside(variable.root, key)):
+            for x in self.beside:
+                place = key_of(x)
+                if x._storage_.array is variable.array and self.is_inside(place, key):
+                    if place not in variable.windows:
+                        constant = Value(x.layout.plain(), bool(x.requires_grad), data=x)
+                        self.graph.constants.append(constant)
+                        variable.windows[place] = {history_of(x): constant}
+                    found = variable.windows[place]
+                    return found if place == key else {WRITTEN: self.part(next(iter(found.values())), place, key)}
+        return {WRITTEN: self.window(variable, key)}
+
     def window(self, variable: Variable, key: Key) -> Value:
         """The value of a tensor as a part of the root's."""
         self.require_inside(variable, key)
-        (offset, layout), (start, root) = key, variable.root
+        return self.part(variable.value, variable.root, key)
+
+    def part(self, value: Value, whole: Key, key: Key) -> Value:
+        """What lies at a place in memory, of the value of a tensor that reaches there."""
+        (offset, layout), (start, root) = key, whole
         place = {"size": layout.shape, "stride": layout.strides, "offset": (offset - start) // root.dtype.itemsize}
-        return self.add("as_strided_from", (variable.value,), place, layout)
+        return self.add("as_strided_from", (value,), place, layout)
 
     # ---- writes ----------------------------------------------------------------------------------------------------
 
@@ -212,8 +259,13 @@ class Variables:
             GraphError: it does, or the write is to a part that has gaps.
         """
         variable, key = self.table[id(x._storage_.array)], key_of(x)
+        mark = None if self.flows is None else self.flows.mark_of(x)
+        mark = mark if mark is not None and mark.detached else None
+        known = variable.windows.get(variable.root, {WRITTEN: variable.value})
         if begins and mode.enabled and requires_grad(x):
-            self.require_one_history(variable)
+            self.require_one_history(known)
+        if self.flows is not None:
+            self.require_alike(known, mark)
         assert out.layout is not None
         if out.layout.dtype is not key[1].dtype:
             out = self.add("to_dtype", (out,), {"dtype": key[1].dtype}, out.layout.like(key[1].dtype))
@@ -224,30 +276,50 @@ class Variables:
             self.require_inside(variable, key)
             size = root.dtype.itemsize
             place = {"size": key[1].shape, "stride": key[1].strides, "storage_offset": (key[0] - start) // size}
-            value = self.scattered(variable.value, out, place, root)
+            before = variable.value if mark is None else known.get(mark) or self.stop(variable.value, mark)
+            value = self.scattered(self.read(before), out, place, root)
         variable.writes += 1
-        windows = {WRITTEN: value}
-        if not (mode.enabled and requires_grad(x)):
+        recorded = mode.enabled and requires_grad(x)
+        kept = {} if self.flows is None else self.flows.kept(known, mark is not None, mode.enabled)
+        if not recorded:
             out.requires_grad = value.requires_grad = False
-            known = variable.windows.get(variable.root, {WRITTEN: variable.value})
-            kept = {history: old for history, old in known.items() if history is not None and old.requires_grad is not False}
-            if kept:
-                windows = {history: self.overwrite(old, value) for history, old in kept.items()}
-                value = next(iter(windows.values()))
-        variable.value, variable.windows = value, {variable.root: windows}
+            kept |= {history: old for history, old in known.items() if history is not None and old.requires_grad is not False}
+        windows = {history: self.overwrite(old, value, mark is not None) for history, old in kept.items()}
+        if mark is not None:
+            windows[mark] = value
+        if recorded or not windows:
+            windows[WRITTEN] = value
+        variable.value, variable.windows = next(iter(windows.values())), {variable.root: windows}
 
-    def require_one_history(self, variable: Variable) -> None:
+    def require_one_history(self, known: dict[Any, Value]) -> None:
         """Refuse memory that a tensor with a history lies on.
 
         Raises:
             GraphError: it does.
         """
-        known = variable.windows.get(variable.root, {WRITTEN: variable.value})
         if any(history is not None and value.requires_grad is not False for history, value in known.items()):
-            raise GraphError(
-                f"a detached tensor is written to, which is recorded, and shares memory with one that has a history, at "
-                f"{user_line()}: a graph cannot capture it. Hint: clone it first."
-            )
+            self.refuse_histories()
+
+    def require_alike(self, known: dict[Any, Value], mark: Mark | None) -> None:
+        """Refuse memory that was written to through another detached tensor, which has derivatives of its own since.
+
+        Raises:
+            GraphError: it was.
+        """
+        tangible = self.flows.tangible if self.flows is not None else ()
+        if any(type(history) is Mark and history is not mark and value in tangible for history, value in known.items()):
+            self.refuse_histories()
+
+    def refuse_histories(self) -> NoReturn:
+        """Refuse two histories on one memory.
+
+        Raises:
+            GraphError: always.
+        """
+        raise GraphError(
+            f"a detached tensor is written to, which is recorded, and shares memory with one that has a history, at "
+            f"{user_line()}: a graph cannot capture it. Hint: clone it first."
+        )
 
     def scattered(self, x: Value, out: Value, place: dict, layout: Layout) -> Value:
         """A value in which what lies at a place in memory is another one: ``as_strided_scatter`` counts in row-major order.
@@ -264,17 +336,25 @@ class Variables:
         made = self.add("as_strided_scatter", (row, out), place, flat)
         return self.add("as_strided_from", (made,), {"size": layout.shape, "stride": layout.strides, "offset": 0}, layout)
 
-    def overwrite(self, old: Value, new: Value) -> Value:
-        """The values of one and the history of another."""
-        node = Node(OVERWRITE, (old, new), {}, [new.layout], flags=[old.requires_grad])
-        self.graph.nodes.append(node)
-        return node.outs[0]
+    def overwrite(self, old: Value, new: Value, detached: bool = False) -> Value:
+        """The values of one and the history of another: see ``overwritten`` of histories.py."""
+        attributes = {"detached": True} if detached else {}
+        return self.append(Node(OVERWRITE, (old, new), attributes, [new.layout], flags=[old.requires_grad]))
 
     def add(self, name: str, ins: tuple, attributes: dict, layout: Layout) -> Value:
-        """A node of one result."""
-        node = Node(OPS[name], ins, attributes, [layout])
+        """A node of one result, which is what its operands are: recorded, or not."""
+        return self.append(Node(OPS[name], ins, attributes, [layout]))
+
+    def append(self, node: Node, recorded: bool = True) -> Value:
+        """Write a node down; its first result.
+
+        Args:
+            recorded: whether derivatives are recorded there.
+        """
         self.graph.nodes.append(node)
-        return node.outs[0]
+        if self.flows is not None:
+            self.flows.follow(node, recorded)
+        return node.outs[0] if node.outs else None  # type: ignore[return-value]
 
     def require_inside(self, variable: Variable, key: Key) -> None:
         """Refuse what lies outside of the tensor that stands for a storage, or is of another dtype.
@@ -282,20 +362,24 @@ class Variables:
         Raises:
             GraphError: it does.
         """
-        offset, layout = key
-        start, root = variable.root
-        if layout.dtype is not root.dtype or layout.conj is not root.conj or layout.neg is not root.neg:
+        layout, root = key[1], variable.root[1]
+        if not is_alike(layout, root):
             raise GraphError(
                 f"a tensor of {layout.dtype.name} shares memory with one of {root.dtype.name} that is written to: a graph cannot "
                 "capture it. Hint: clone one of them before the write."
             )
-        low, high = extent(layout, offset)
-        least, most = extent(root, start)
-        if low < least or high > most:
+        if not self.is_inside(variable.root, key):
             raise GraphError(
                 "two tensors that the function does not make share memory, and one is written to where the other does not "
                 "reach: a graph cannot capture it. Hint: give the function clones."
             )
+
+    @staticmethod
+    def is_inside(whole: Key, key: Key) -> bool:
+        """Whether a tensor reaches over another one, of whose elements both are made."""
+        (offset, layout), (start, root) = key, whole
+        (low, high), (least, most) = extent(layout, offset), extent(root, start)
+        return is_alike(layout, root) and least <= low and high <= most
 
     def copied(self, x: Tensor) -> Tensor:
         """A tensor of an argument's class: a leaf, or in its place of the graph, on a copy of its storage."""
@@ -309,6 +393,11 @@ class Variables:
         if type(x) is not Tensor:
             made.__class__ = type(x)
         return made
+
+
+def is_alike(layout: Layout, root: Layout) -> bool:
+    """Whether the elements in memory are of one dtype, and read in one way."""
+    return layout.dtype is root.dtype and layout.conj is root.conj and layout.neg is root.neg
 
 
 def extent(layout: Layout, offset: int) -> tuple[int, int]:

@@ -24,7 +24,9 @@ from ..capture.tracing import tracing
 from ..guards.mathematics import followed_functions
 from ..guards.outside import watching
 from ..ir.graph import Graph
-from ..nodes.functions import Hosted
+from ..ir.qualified_names import class_of
+from ..nodes.functions import FORWARD, Hosted
+from ..passes import owners
 from ..state.before import Before
 from ..state.effects import Effects, Postponed
 from ..state.hooks import refuse_hooks_of
@@ -102,9 +104,9 @@ def captured(
         floats = [k for k, x in enumerate(results) if isinstance(x, Number)]
         results = [x.tensor if isinstance(x, Number) else x for x in results]
         refuse_results(results, structure)
-        forms = forms_of(results, active.given)
+        forms = forms_of(results, active.given, effects.kept())
         write_outputs(active, effects, results, forms)
-        histories = histories_of(results, forms, hosted, effects)
+        histories = histories_of(results, forms[: len(results)], hosted, effects)
         results = [x.layout.plain().template if isinstance(x, Tensor) else x for x in results]  # which holds no elements
     return active.graph, results, floats, histories, forms, structure, effects
 
@@ -141,7 +143,8 @@ def run(
             raise GraphError(
                 "it returns a list, a dict or an object that was there before: a graph cannot hold it. Hint: return a copy."
             )
-        effects.exchanges = [] if states is None else states.take(active)
+        with enable_grad():  # where what it keeps has a history, it has been recorded
+            effects.exchanges = [] if states is None else states.take(active)
     except InplaceError as error:
         if effects.holds_computed():
             what = "it changes an argument in place that was computed outside"
@@ -186,11 +189,31 @@ def write_outputs(active: Trace, effects: Effects, results: list, forms: list[Fo
     """End the graph: with the results that are tensors, and with what is to be written when it has run."""
     with enable_grad():  # where a result has a history, it has been recorded
         active.graph.outputs = [active.returned(x) for x in results if isinstance(x, Tensor)]
-    effects.note()
+        effects.note()
     if (effects.flags or effects.flagged) and any(form is not None and form.below for form in forms):
         raise GraphError("it sets requires_grad, and returns a view: a graph cannot hold it. Hint: requires_grad_() outside.")
+    if active.hosted:
+        refuse_parts_of_arguments(active, [x for x in (*results, *effects.kept()) if isinstance(x, (Tensor, Number))], effects)
     active.graph.outputs += effects.values()
     active.graph.outputs += [value for _, value, _ in effects.writes]
+
+
+def refuse_parts_of_arguments(active: Trace, leaves: list, effects: Effects) -> None:
+    """Refuse what a step in Python makes of an argument, and gives back as a part of that: a run gives copies.
+
+    Args:
+        leaves: the tensors of the result and what names are to hold, which the outputs of the graph are so far.
+
+    Raises:
+        GraphError: the function returns, or keeps, such a part.
+    """
+    values = (*active.graph.outputs, *effects.values())
+    for x, value in zip(leaves, values):
+        if isinstance(x, Tensor) and not active.variables.is_made(x):
+            for owner in owners(active.graph, [value]):
+                if owner.node is not None and owner.node.op is FORWARD:
+                    name = class_of(owner.node.attributes["function"]).__name__
+                    raise GraphError(f"{name}: returns an argument or a part of one: a graph cannot hold it. Hint: return a clone.")
 
 
 def histories_of(results: list, forms: list[Form | None], hosted: set, effects: Effects) -> list[str]:

@@ -153,7 +153,7 @@ class Variant(Run):
             self.guards.members.note_collection(elsewhere)  # to which a default device adds one
         self.guards.settle()
         variables = effects.trace.variables
-        self.known, self.arrays = list(variables.known.values()), set(variables.foreign)
+        self.known, self.arrays = [*variables.known.values(), *variables.beside], set(variables.foreign)
         given = self.inputs(leaves)
         self.identities = (*identities(self.guards, given), *ones(self.guards, given))
         targets = {target for target, _, _ in effects.writes}

@@ -14,8 +14,9 @@ from ...func.forward import jvp as func_jvp
 from ...tensors.tensor import Tensor
 from ..capture.tracing import tracing
 from ..ir.graph import Graph, require_graph
+from ..ir.histories import STOP, UNRECORDED
 from ..ir.ir import Block, Control, Node, Value, copy_block, map_values, values_in
-from ..ir.replay import run_block
+from ..ir.replay import run_block, tells
 from ..passes.drop_stops import drop_stops
 from ..passes.eliminate_dead import eliminate_dead, needed_nodes
 from ..passes.merge_calls import merge_calls
@@ -136,8 +137,7 @@ def inline(graph: Graph) -> Graph:
 def jvp(graph: Graph, *examples: Any) -> Graph:
     """The graph of outputs and their tangents.
 
-    A trace knows where the function detached values that required a gradient then, and tangents end there; what was traced with
-    an example that required none has no such places.
+    Tangents end where the function detached values, and go through what it computed under ``no_grad``, as those of ``func.jvp`` do.
 
     Args:
         examples: arguments of the graph; those of its inputs' layouts by default.
@@ -280,12 +280,13 @@ def transpose(graph: Graph, linear: Sequence[int] | None = None) -> Graph:
     places = (
         [k for k, v in enumerate(flat.inputs) if v.layout and v.layout.dtype.differentiable] if linear is None else list(linear)
     )
-    for k, value in enumerate(flat.inputs):
-        value.requires_grad = k in places
     flat, _ = flat.copy()
+    stops = {value for node in flat.all_nodes() if tells(node) or node.op is STOP or node.op is UNRECORDED for value in node.outs}
     for node in flat.all_nodes():
         for value in node.outs:
-            value.requires_grad = None if node.op.kind != "control" else value.requires_grad
+            value.requires_grad = False if value in stops and value.requires_grad is False else None
+    for k, value in enumerate(flat.inputs):
+        value.requires_grad = k in places
     joint = Joint(flat, examples_of(flat, ()))
     reads = {value for node in joint.reverse for value in node.values()} - set(joint.graph.constants)
     nodes = [*recomputed(joint.primal, reads, ()), *joint.reverse]

@@ -50,7 +50,7 @@ class Graph(Block):
             inputs: a tensor for every input.
         """
         try:
-            return replay(self, self.constants, inputs, self.name)
+            return replay(self, self.constants, inputs, self.name, cuts=True)
         except Exception as error:
             node = failed_node(error, self)
             if node is None:

@@ -19,9 +19,23 @@ from ...tensors.tensor import Tensor
 from .ir import Control, Node, Value
 from .qualified_names import class_of
 
-__all__ = ["APPLIED", "OVERWRITE", "STOP", "WRITTEN", "history_of", "same_values"]
+__all__ = ["APPLIED", "Mark", "OVERWRITE", "STOP", "UNRECORDED", "WRITTEN", "history_of", "same_values", "without_gradient"]
 
 WRITTEN: Any = object()  # the history of what was computed by a write: any that flows
+
+
+class Mark:
+    """What stands for the history of a tensor that has none, and shares its memory with others: see Flows of capture/flows.py.
+
+    Attributes:
+        tensor: it, held so that its identity is not used again.
+        detached: whether it was detached; else it is a view that was made under ``no_grad``, and lies where its base does.
+    """
+
+    __slots__ = ("tensor", "detached")
+
+    def __init__(self, tensor: Tensor, detached: bool):
+        self.tensor, self.detached = tensor, detached
 
 
 def history_of(x: Tensor) -> Any:
@@ -44,11 +58,29 @@ def stopped(node: Node, values: dict[Value, Any], x: Any) -> tuple:
 STOP = Control("stop", stopped)
 
 
-def overwritten(node: Node, values: dict[Value, Any], old: Any, new: Any) -> tuple:
-    """The values of ``new`` with the history of ``old``: what a write leaves that nobody recorded."""
+def unrecorded(node: Node, values: dict[Value, Any], x: Any) -> tuple:
+    """What was computed where nothing was recorded, for those who record: gradients stop there, and tangents go on."""
+    return (without_gradient(x),)
+
+
+def without_gradient(x: Any) -> Any:
+    """The same values and tangents, without the history."""
+    with no_grad():
+        return CALLS["expand_shape"](x, x.layout.shape)
+
+
+UNRECORDED = Control("unrecorded", unrecorded)
+
+
+def overwritten(node: Node, values: dict[Value, Any], old: Any, new: Any, detached: bool = False) -> tuple:
+    """The values of ``new`` with the history of ``old``: what a write leaves that nobody recorded.
+
+    Args:
+        detached: whether it was a write through what was detached, which leaves the tangent as it was, too.
+    """
     made = CALLS["clone"](old)
     with no_grad():
-        CALLS["copy_"](made, new)
+        CALLS["copy_"](made.detach() if detached else made, new)
     return (made,)
 
 
@@ -72,7 +104,7 @@ APPLIED = Control("applied", applied)
 
 def same_values(node: Node) -> Iterator[tuple[Value, Value]]:
     """The results of a node that only gives values other histories, each with the operand that it has the values of."""
-    if node.op is STOP or node.op is OVERWRITE:
+    if node.op is STOP or node.op is UNRECORDED or node.op is OVERWRITE:
         yield node.outs[0], node.ins[-1]
     elif node.op is APPLIED:
         yield from zip(node.outs, node.ins[len(node.ins) - len(node.outs) :])

@@ -9,26 +9,29 @@ from ...base.calls import CALLS
 from ...base.errors import ArgumentError, GraphError
 from ...base.grad_mode import no_grad
 from ...creation.factories import new_full
-from .histories import STOP
+from ...tensors.tensor import Tensor
+from .histories import OVERWRITE, STOP, without_gradient
 from .ir import Block, Control, Node, Value, map_values
 
 UNCHANGED = nullcontext()
 
-__all__ = ["is_silent", "note_failure", "replay", "run_block", "run_node"]
+__all__ = ["is_silent", "note_failure", "replay", "run_block", "run_node", "tells"]
 
 
-def replay(block: Block, constants: Sequence[Value], inputs: Sequence[Any], name: str = "graph", flags: bool = False) -> list:
+def replay(
+    block: Block, constants: Sequence[Value], inputs: Sequence[Any], name: str = "graph", flags: bool = False, cuts: bool = False
+) -> list:
     """The outputs of a graph.
 
     Args:
-        flags: as of ``run_block``.
+        flags, cuts: as of ``run_block``.
 
     Raises:
         ArgumentError: another number of inputs than the graph has.
     """
     if len(inputs) != len(block.inputs):
         raise ArgumentError(f"{name}: expected {len(block.inputs)} inputs, got {len(inputs)}.")
-    return run_block(block, inputs, {value: tensor_of(value) for value in constants}, flags)
+    return run_block(block, inputs, {value: tensor_of(value) for value in constants}, flags, cuts=cuts)
 
 
 def tensor_of(constant: Value) -> Any:
@@ -41,7 +44,12 @@ def tensor_of(constant: Value) -> Any:
 
 
 def run_block(
-    block: Block, inputs: Sequence[Any], values: dict[Value, Any], flags: bool = False, given: dict | None = None
+    block: Block,
+    inputs: Sequence[Any],
+    values: dict[Value, Any],
+    flags: bool = False,
+    given: dict | None = None,
+    cuts: bool = False,
 ) -> list:
     """The outputs of a block.
 
@@ -51,6 +59,7 @@ def run_block(
         flags: let gradients flow only where they did in the program: what was computed with nothing recorded is so again, and
             tangents flow there. What nodes do beside computing is not done again, and values that were asked for are not asked
             for again.
+        cuts: let gradients flow only there, and do all else as calls of the operations do it.
     """
     values.update(zip(block.inputs, inputs))
     for node in block.nodes:
@@ -59,21 +68,33 @@ def run_block(
             continue
         if flags and not node.outs and node.effect != "pure":
             continue
-        silent = flags and is_silent(node)
+        told = (flags or cuts) and tells(node)
+        silent = told and is_silent(node)
         try:
-            with no_grad() if silent else UNCHANGED:
+            with no_grad() if silent and flags else UNCHANGED:
                 made = run_node(node, values)
         except Exception as error:
             note_failure(error, node)
             raise
         for value, x in zip(node.outs, made):
-            values[value] = x.detach() if flags and not silent and value.requires_grad is False else x
+            values[value] = x
+            if told and value.requires_grad is False:
+                if flags and not silent:
+                    values[value] = x.detach()
+                elif cuts and isinstance(x, Tensor) and x.requires_grad:
+                    values[value] = without_gradient(x) if silent else x.detach()
     return [map_values(x, values.__getitem__) for x in block.outputs]
 
 
 def is_silent(node: Node) -> bool:
     """Whether a node was written down where nothing was recorded; a mark where gradients stop is for those who record."""
-    return node.op is not STOP and all(value.requires_grad is False for value in node.outs)
+    return node.op is not STOP and tells(node) and all(value.requires_grad is False for value in node.outs)
+
+
+def tells(node: Node) -> bool:
+    """Whether it means something that no gradients flow through results: gradients flow into what they are computed of."""
+    history = node.ins[:1] if node.op is OVERWRITE else node.values()
+    return any(value.requires_grad is not False for value in history)
 
 
 def run_node(node: Node, values: dict[Value, Any], checks: bool = True) -> tuple:

@@ -15,6 +15,7 @@ import numpy as np
 from ...autograd.function import FunctionCall, run
 from ...autograd.function_context import SavedArgument, handed_over, new_context
 from ...autograd.returned_tensors import mark_final
+from ...base.calls import CALLS
 from ...base.dtypes import DType
 from ...base.errors import GraphError
 from ...base.grad_mode import enable_grad, mode, no_grad, special
@@ -34,7 +35,7 @@ from .values import Changed, elements_of
 if TYPE_CHECKING:
     from ..capture.capture import Trace
 
-__all__ = ["Hosted", "plain_alias", "run_backward", "run_function"]
+__all__ = ["FORWARD", "Hosted", "plain_alias", "run_backward", "run_function"]
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), DType, Layout, slice)
 
@@ -135,8 +136,6 @@ def run_forward(trace: Trace, call: Any, below: Callable[[Call], Any]) -> Any:
     before = {id(x._storage_.array) for x in tensors}
     if versions != [x._storage_.version for x in tensors] or not all(isinstance(x, Tensor) for x in outs):
         trace.refuse(f"{call.op.name}: writes to its arguments, or returns what is no tensor", "run it outside")
-    if any(id(x._storage_.array) in before for x in outs):
-        trace.refuse(f"{call.op.name}: returns an argument or a part of one", "return a clone")
     ctx = call.ctx
     known = before | {id(x._storage_.array) for x in outs}
     extras, tensors_of_ctx = places_of(trace, ctx, known)
@@ -215,6 +214,9 @@ def forward_again(node: Node, values: dict, *tensors: Tensor, **attributes: Any)
         else:
             out = run(function, tuple(args), call.runs)
     outs, ctx = out if isinstance(out, tuple) else (out,), call.ctx
+    if not records:  # a step's results have memory of their own
+        given = {id(x._storage_.array) for x in tensors}
+        outs = tuple([CALLS["clone"](plain_alias(x)) if id(x._storage_.array) in given else x for x in outs])
     held = [k for k, saved in enumerate(ctx._s0_ or ()) if saved.value is not None]
     facts = tuple([(name, repr(x)) for name, x in vars(ctx).items() if not isinstance(x, (Tensor, np.ndarray))])
     if facts != attributes["facts"] or any(

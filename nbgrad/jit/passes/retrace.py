@@ -20,7 +20,7 @@ from ..capture.tracing import tracing
 from ..ir.devices import copied
 from ..ir.graph import Graph
 from ..ir.ir import Control, Node, Value, map_values, values_in
-from ..ir.replay import is_silent, run_node, tensor_of
+from ..ir.replay import is_silent, run_node, tells, tensor_of
 from .eliminate_dead import eliminate_dead
 
 __all__ = ["InPlace", "example", "examples_of", "functionalise", "leaves", "retrace", "run_flagged", "specialise"]
@@ -95,13 +95,15 @@ def run_flagged(active: Trace, graph: Graph, inputs: Sequence[Any]) -> tuple[lis
     nodes = active.graph.nodes
     for node in graph.nodes:
         start = len(nodes)
-        with no_grad() if is_silent(node) else enable_grad():
+        silent = is_silent(node)
+        with no_grad() if silent else enable_grad():
             outs = run_node(node, values)
         for made in nodes[start:]:
             made.line = node.line or made.line
+        told = tells(node)
         for value, x in zip(node.outs, outs):
-            detached = value.requires_grad is False and isinstance(x, Tensor) and x.requires_grad
-            values[value] = x.detach() if detached else x
+            detached = told and value.requires_grad is False and isinstance(x, Tensor) and x.requires_grad
+            values[value] = x if not detached else native.alias(x) if silent else x.detach()  # of a view under no_grad it is a mark
     return [map_values(x, values.__getitem__) for x in graph.outputs], values
 
 

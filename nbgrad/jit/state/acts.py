@@ -21,7 +21,7 @@ class Acts:
     Args:
         graph: of the program, its inputs those of a call and those of ``effects.sources``.
         effects: what a capture has seen.
-        count: how many leaves the result has; those behind are gradients.
+        count: how many leaves the result has; those behind are what names are to hold, then gradients.
 
     Attributes:
         needed: leaves (see ``Standin.owner``) whose gradient the program reads or adds to, and whether there was one.
@@ -30,7 +30,7 @@ class Acts:
         given: the inputs that are written; ``named``: tensors that the program reads beside its inputs.
         targets, times: tensors, or numbers of inputs, that are written, and how often; whether all are ``fixed``, tensors.
         gradients: leaves whose gradient is exchanged, and the number of the leaf of the result, or None for none.
-        keep: puts results behind those into names, and sets flags; None where there is nothing to do.
+        keep: puts results behind the leaves into names, and sets flags; None where there is nothing to do.
     """
 
     def __init__(self, graph: Graph, effects: Effects, count: int):
@@ -44,10 +44,11 @@ class Acts:
         self.named = tuple([value.data for value in graph.constants if isinstance(value.data, Tensor)])
         self.learned = tuple(effects.learned)
         self.fixed = not any(isinstance(target, int) for target in found)
-        places = iter(range(count, count + len(effects.gradients) + 1))
+        first = count + sum(len(each.contents) for each in effects.exchanges)
+        places = iter(range(first, first + len(effects.gradients)))
         self.gradients = [(owner, None if value is None else next(places)) for owner, value in effects.gradients]
         kept = effects.exchanges or effects.flags
-        self.keep = Keeper(effects.exchanges, next(places), effects.flags) if kept else None
+        self.keep = Keeper(effects.exchanges, count, effects.flags) if kept else None
 
     def operands(self, inputs: Sequence[Tensor]) -> tuple | None:
         """The inputs of a call, and what else the program reads; None where it does not hold for them."""

@@ -270,16 +270,20 @@ class Effects:
         return bool(self.writes or self.gradients or self.after or self.sources or self.needed or self.exchanges or self.flags)
 
     def values(self) -> list[Value]:
-        """The gradients that leaves are given, and what names are to hold."""
+        """What names are to hold, and the gradients that leaves are given."""
         states = [x for each in self.exchanges for x in each.leaves if isinstance(x, Value)]
-        return [value for _, value in self.gradients if value is not None] + states
+        return states + [value for _, value in self.gradients if value is not None]
+
+    def kept(self) -> list[Any]:
+        """What the capture had in the place of the first of these, which names are to hold: tensors and numbers."""
+        return [x for each in self.exchanges for x in each.contents]
 
     def rename(self, outputs: Sequence[Value]) -> None:
-        """These outputs of the graph stand for the gradients that leaves are given, what names are to hold, and what is written."""
+        """These outputs of the graph stand for what names are to hold, the gradients that leaves are given, and what is written."""
         rest = iter(outputs)
-        self.gradients = [(owner, None if value is None else next(rest)) for owner, value in self.gradients]
         for each in self.exchanges:
             each.leaves = [next(rest) if isinstance(x, Value) else x for x in each.leaves]
+        self.gradients = [(owner, None if value is None else next(rest)) for owner, value in self.gradients]
         self.writes = [(target, next(rest), count) for target, _, count in self.writes]
 
     # ---- the end ---------------------------------------------------------------------------------------------------

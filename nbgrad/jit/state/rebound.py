@@ -231,7 +231,9 @@ def exchange(trace: Trace, place: Any, x: Any) -> Exchange:
             raise Postponed(f"it keeps {what} in {where} beyond the call. Hint: return it.")
     kinds = [NUMBER if isinstance(x, Number) else LEAF if isinstance(x, Tensor) and requires_grad(x) else "" for x in leaves]
     tensors = [each.tensor if isinstance(each, Number) else each for each in leaves]
-    return Exchange(place, tree, [trace.variables.returned(each) if isinstance(each, Tensor) else each for each in tensors], kinds)
+    values = [trace.returned(each) if isinstance(each, Tensor) else each for each in tensors]
+    contents = [each for each, x in zip(leaves, tensors) if isinstance(x, Tensor)]
+    return Exchange(place, tree, values, kinds, contents)
 
 
 def slots_with(x: Any, guards: Guards) -> list[Slot]:

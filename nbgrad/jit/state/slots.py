@@ -76,10 +76,11 @@ class Exchange:
         place: a Slot, or a list.
         tree: the structure of it; ``leaves``: values of the graph, and plain ones; ``kinds``: what these values are: numbers of
             Python's, tensors that need gradients, or others.
+        contents: what the capture had in the place of each value.
     """
 
-    def __init__(self, place: Any, tree: Tree, leaves: list[Any], kinds: list[str]):
-        self.place, self.tree, self.leaves, self.kinds = place, tree, leaves, kinds
+    def __init__(self, place: Any, tree: Tree, leaves: list[Any], kinds: list[str], contents: list[Any]):
+        self.place, self.tree, self.leaves, self.kinds, self.contents = place, tree, leaves, kinds, contents
 
     def has_leaves(self) -> bool:
         """Whether some are tensors that need gradients, at which histories may end."""

@@ -1,0 +1,119 @@
+"""Where derivatives of a trace stop: where those of its function do, whether its example required a gradient or not."""
+
+from __future__ import annotations
+
+import pytest
+
+import nbgrad
+from nbgrad.func import grad, jvp as func_jvp, vjp
+from nbgrad.jit import differentiate, jvp, linearize, trace, transpose
+
+
+def unrecorded(f):
+    """What a function returns under ``no_grad``."""
+    with nbgrad.no_grad():
+        return f()
+
+
+def written(y, write):
+    """A tensor that something was done to."""
+    write(y)
+    return y
+
+
+class Halves(nbgrad.Function):
+    """Twice the argument; and three times, which is no function of it for derivatives."""
+
+    @staticmethod
+    def forward(ctx, x):
+        twice, thrice = x * 2, x * 3
+        ctx.mark_non_differentiable(thrice)
+        return twice, thrice
+
+    @staticmethod
+    def backward(ctx, g, _):
+        return g * 2
+
+    @staticmethod
+    def jvp(ctx, t):
+        return t * 2, None
+
+
+def no_grad_write(x):
+    y = x * 2
+    with nbgrad.no_grad():
+        y.mul_(x)
+    return y * x
+
+
+FUNCTIONS = {
+    "detach": lambda x: x.detach() * x,
+    "detach of computed": lambda x: (x * 2).detach() * x + x.detach().detach()[1:].sum(),
+    "a result": lambda x: x.detach(),
+    "data": lambda x: x.data * x,
+    "rounding with a straight gradient": lambda x: x + (x.round() - x).detach(),
+    "no_grad": lambda x: unrecorded(lambda: x * 2) * x,
+    "a view under no_grad": lambda x: unrecorded(lambda: x[:]) * x,
+    "detach under no_grad": lambda x: unrecorded(lambda: x.detach() * x) * x,
+    "several layers": lambda x: unrecorded(lambda: (x * 2).sin() * 3) + x,
+    "a Function": lambda x: Halves.apply(x)[0] * Halves.apply(x)[1],
+    "a write through detached": lambda x: written(x * 1, lambda y: y.detach().mul_(2)) * 3,
+    "a write through data": lambda x: written(x * 2, lambda y: y.data.mul_(3)) * x,
+    "a write under no_grad": no_grad_write,
+    "a write into detached": lambda x: written(x.detach().clone(), lambda y: y[:1].copy_(x[1:2])) * x,
+    "a write into unrecorded": lambda x: written(unrecorded(lambda: x * 2), lambda y: y[:1].copy_(x[1:2])),
+    "detach in place": lambda x: (x * 2).detach_() * x,
+}
+X, T = nbgrad.tensor([1.5, -2.0, 3.0]), nbgrad.tensor([1.0, 10.0, 100.0])
+
+
+@pytest.mark.parametrize("required", [False, True])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_derivatives_of_a_trace_stop_where_those_of_the_function_do(name, required):
+    """``jvp``, ``linearize``, calls under transforms and ``differentiate`` agree with ``func.jvp`` and ``func.grad``."""
+    f = FUNCTIONS[name]
+    graph = trace(f, X.clone().requires_grad_(required))
+    _, tangent = func_jvp(f, (X,), (T,))
+    gradient = grad(lambda x: f(x).sum())(X)
+
+    assert jvp(graph)(X, T)[1].allclose(tangent)
+    linear = linearize(graph)
+    outs = linear.f(X)
+    saved = [X] * len(linear.captured_inputs) + [outs[k] for k in linear.captured_outputs]
+    assert linear.linear(*saved, T)[0].allclose(tangent)
+    assert func_jvp(lambda x: graph(x)[0], (X,), (T,))[1].allclose(tangent)
+    assert grad(lambda x: graph(x)[0].sum())(X).allclose(gradient)
+    if required:
+        made = differentiate(graph, X)
+        outs = made.f(X)
+        kept = [X] * len(made.df_input_captured_inputs) + [outs[k] for k in made.df_input_captured_outputs]
+        cotangents = [nbgrad.ones(3) if k == 0 else None for k in made.df_input_vjps]
+        found = made.df(*cotangents, *kept)
+        assert (found[0] if found and found[0] is not None else nbgrad.zeros(3)).allclose(gradient)
+
+
+LINEAR = {
+    "detach": lambda x: x * 2 + x.detach(),
+    "no_grad": lambda x: unrecorded(lambda: x * 5)[1:].sum() + x,
+    "a Function": lambda x: Halves.apply(x)[0] + Halves.apply(x)[1],
+}
+
+
+@pytest.mark.parametrize("required", [False, True])
+@pytest.mark.parametrize("name", LINEAR)
+def test_the_transpose_stops_there_too(name, required):
+    """``transpose`` of a trace is the pull-back of its function."""
+    f = LINEAR[name]
+    assert transpose(trace(f, X.clone().requires_grad_(required)))(T)[0].allclose(vjp(f, X)[1](T)[0])
+
+
+def test_two_histories_on_one_memory_are_refused():
+    """A detached tensor that has got derivatives of its own, on memory that is written to otherwise then."""
+
+    def f(x):
+        y = x * 2
+        y.detach().add_(x)
+        return y.mul_(3)
+
+    with pytest.raises(nbgrad.errors.GraphError, match="Hint: clone it first"):
+        trace(f, X)
