@@ -114,3 +114,25 @@ def test_an_option_that_is_set_between_two_updates():
         return seen
 
     assert trained(True) == trained(False)
+
+
+def test_a_momentum_that_a_scheduler_changes_is_a_number_of_the_program():
+    """``OneCycleLR`` sets another momentum for every step; none at all is another program, which keeps no running sum."""
+    seen = []
+    for compiled in (False, True):
+        w = nbgrad.tensor([1.0, -2.0], requires_grad=True)
+        optimizer = optim.SGD([w], lr=0.01, momentum=0.5)
+
+        def step(x):
+            optimizer.zero_grad()
+            (w * x).square().sum().backward()
+            optimizer.step()
+
+        run = nbgrad.compile(step, fullgraph=True, exact=True) if compiled else step
+        steps = []
+        for momentum in (0.5, 0.6, 0.7, 0.0, 0.0, 0.8, 0.9):
+            optimizer.param_groups[0]["momentum"] = momentum
+            run(nbgrad.tensor([1.0, 0.5]))
+            steps.append((w.tolist(), optimizer.state[w]["momentum_buffer"].tolist()))
+        seen.append(steps)
+    assert seen[0] == seen[1] and len(run.variants) == 2
