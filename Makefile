@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BENCH_INSTALLED := $(VENV)/.bench-installed
 DOCS_INSTALLED := $(VENV)/.docs-installed
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+# Compiling all modules of all packages takes as long as all the rest of it, and most are never imported.
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
 FUZZ ?= 2000
 # What test-all runs on, if it is on the PATH.
 VERSIONS ?= 3.11 3.12 3.13 3.14

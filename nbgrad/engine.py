@@ -464,7 +464,9 @@ def validate_gradient(who: str, g: Tensor, expected: Layout) -> Tensor:
     if g.layout.shape == expected.shape and g.layout.dtype is expected.dtype and g.layout.device is expected.device:
         return g
     if g.layout.device is not expected.device:
-        raise DeviceError(f"{who}: returned a gradient on {g.layout.device}, expected {expected.device}.")
+        if g.layout.ndim:
+            raise DeviceError(f"{who}: returned a gradient on {g.layout.device}, expected {expected.device}.")
+        g = CALLS["to_device"](g, expected.device)
     if g.layout.dtype.is_complex and not expected.dtype.is_complex:
         raise DTypeError(f"{who}: returned a complex gradient for a real tensor. Hint: return its real part.")
     if not broadcasts(expected.shape, g.layout.shape):

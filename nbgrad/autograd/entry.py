@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 
 from ..base.bounded import Plans
 from ..base.calls import CALLS
-from ..base.errors import ArgumentError, DTypeError, GradError, RangeError, RootError, ShapeError
+from ..base.errors import ArgumentError, DeviceError, DTypeError, GradError, RangeError, RootError, ShapeError
 from ..base.functions import attach
 from ..base.grad_mode import mode, refuse_in_transform, special, unusual
 from ..batch.gradients import with_batched_cotangents, with_batched_tensors
@@ -53,7 +53,7 @@ def backward(
 
     Raises:
         GradError: a root that does not require grad, a graph that was freed, ``inputs`` that require no grad.
-        ShapeError, DTypeError: cotangents that do not fit.
+        ShapeError, DTypeError, DeviceError: cotangents that do not fit.
         ArgumentError: roots or cotangents that are no tensors.
 
     >>> import nbgrad
@@ -455,6 +455,13 @@ def explicit_seed(op: str, g, layout: Layout, position: int) -> Tensor:
         raise ArgumentError(f"{op}: the cotangent of root {position} must be a Tensor or None, got {type(g).__name__}.")
     if g.layout.shape != layout.shape:
         raise ShapeError(f"{op}: the cotangent of root {position} has shape {list(g.layout.shape)}, expected {list(layout.shape)}.")
+    if g.layout.device is not layout.device:
+        if g.layout.ndim:
+            raise DeviceError(
+                f"{op}: the cotangent of root {position} is on {g.layout.device}, the root on {layout.device}. "
+                "Hint: g.to(root.device)."
+            )
+        g = CALLS["to_device"](g, layout.device)  # a number, as it is beside tensors of a GPU
     if g.layout.dtype.is_complex != layout.dtype.is_complex:
         raise DTypeError(
             f"{op}: the cotangent of root {position} is {g.layout.dtype.name}, the root {layout.dtype.name}: "

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any, Callable, NamedTuple
 
 from ..base.calls import CALLS
-from ..base.errors import ArgumentError, GradError, RangeError, ShapeError
+from ..base.errors import ArgumentError, DeviceError, GradError, RangeError, ShapeError
 from ..base.grad_mode import ModeContext, dual_levels, mode
 from ..batch.tensors import has_batched, on_values
 from ..dispatch.out import write_out
@@ -159,7 +159,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         level: the level to use; None: the one that is open.
 
     Raises:
-        GradError: no level is open, or one of the two is dual already. ShapeError: of different shapes.
+        GradError: no level is open, or one of the two is dual already. ShapeError, DeviceError: of different shapes or devices.
         ArgumentError: no tensors. RangeError: of integers or bools.
 
     >>> with nbgrad.forward_ad.dual_level():
@@ -174,6 +174,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     check_dual("tangent", tangent, level)
     if tensor.shape != tangent.shape:
         raise ShapeError(f"make_dual: the tangent has shape {list(tangent.shape)}, expected the primal's, {list(tensor.shape)}.")
+    if tensor.device is not tangent.device:
+        raise DeviceError(f"make_dual: the primal is on {tensor.device}, the tangent on {tangent.device}. Hint: x.to(device).")
     if open_levels and has_batched((tensor,)):
         return on_values(make_dual, tensor, tangent, level=level)
     dual = below_level(level, CALLS["primal"], tensor)

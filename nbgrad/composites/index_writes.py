@@ -20,7 +20,7 @@ from ..ops.core import OPS, composite
 from ..tensors.layout import layout_of
 from ..tensors.overlap import overlapping, unchanged
 from ..tensors.tensor import Tensor
-from .subscript import is_mask, is_points, mask_indices, result_shape, trimmed
+from .subscript import beside, is_mask, is_points, mask_indices, result_shape, trimmed
 
 __all__ = ["INPLACE"]
 
@@ -233,7 +233,7 @@ def put(calls: dict, x, indices, values, accumulate):
         and isinstance(values, Tensor)
         and (values.layout.shape == (*indices[0].layout.shape, *x.layout.shape[1:]))
     ):
-        return calls["index_write"](x, values, tuple(indices), bool(accumulate))
+        return calls["index_write"](x, values, (beside(x, indices[0]),), bool(accumulate))
     tensors: list[Tensor | None] = []
     for index in indices:
         if index is None:
@@ -250,7 +250,7 @@ def put(calls: dict, x, indices, values, accumulate):
         tensors.pop()
     if not tensors:
         raise ArgumentError("index_put: indices must name a tensor.")
-    points = tuple(tensors)
+    points = tuple([beside(x, index) for index in tensors])
     return calls["index_write"](x, trimmed(values, result_shape(x, points)), points, bool(accumulate))
 
 

@@ -28,8 +28,7 @@ def on_device(op: str, spec) -> Device:
     """
     if spec is None:
         return default_device()
-    device = device_of("cuda", spec) if type(spec) is int else device_of(spec)
-    return device.present(op)
+    return device_of(spec).present(op)
 
 
 def moved(op: str, x: Tensor, device: Device, non_blocking: bool = False, copy: bool = False) -> Tensor:
@@ -157,14 +156,14 @@ def caster(name: str, dtype: DType):
 
 
 def type_as(x: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the dtype of ``other``.
+    """The tensor in the dtype, and on the device, of ``other``.
 
     Raises:
         ArgumentError: other is no tensor.
     """
     if not isinstance(other, Tensor):
         raise ArgumentError(f"type_as: other must be a Tensor, got {type(other).__name__}.")
-    return convert(x, other.layout.dtype)
+    return moved("type_as", convert(x, other.layout.dtype), other.layout.device)
 
 
 def cpu(x: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:

@@ -733,6 +733,8 @@ def tensor(
         if traces and is_watched(data):
             made = data.detach().clone(memory_format=contiguous_format)
             return leaf("tensor", made if dtype is None else CALLS["to_dtype"](made, dtype_of(dtype)), requires_grad, pin_memory)
+    elif hasattr(data, INTERFACE):
+        return leaf("tensor", asarray(data, dtype=dtype, device=device, copy=True).detach(), requires_grad, pin_memory)
     array = plain_array(data)
     dtype = infer_dtype(data, array) if dtype is None else dtype_of(dtype)
     if dtype is uint64 and array.dtype.kind == "f":

@@ -148,7 +148,7 @@ class Generator:
         if traces:
             refuse_in_graph("random numbers are drawn", "draw them outside, and give them to the function")
         if self._device is not CPU:
-            return self.reserve(1)
+            return self._words(1, False)
         with self._lock:
             seed, call = self._seed, self._calls
             self._calls = (call + 1) % WORD
@@ -164,9 +164,13 @@ class Generator:
         if self._device is CPU:
             seed, call = self.take(count)
             return signed(seed), signed(call)
+        return self._words(count, True)
+
+    def _words(self, count: int, kept: bool) -> tuple[int, int, int]:
+        """The words of a GPU; ``kept``: somebody may draw by them again, as a pass through a loop does."""
         captured = self._captured()
         if captured is not None:
-            return 0, captured.take(count), captured.address(words_on)
+            return 0, captured.take(count), captured.address(words_on, kept)
         seed, call = self.take(count)
         return signed(seed), signed(call), 0
 

@@ -24,6 +24,7 @@ from ..kernels.cuda.moves import (
     transpose,
     triangle,
 )
+from ..kernels.cuda.pools import fold_windows, greatest_places, pool_recipe, spread_greatest, spread_means
 from ..kernels.cuda.products import join_parts, multiply, rows_times_vector, shape_of
 from ..kernels.cuda.searches import bin_of, count_bins, find_members, find_one, insertion, rank_dtype, rank_source, ranked
 from ..kernels.cuda.selection import choose_byte, count_candidates, count_first, take_first, through
@@ -41,7 +42,7 @@ BITS = tuple(map(bits_of, SIZES))
 
 def general_recipes() -> Iterator[Recipe]:
     """All of them."""
-    yield from itertools.chain(moves(), sequences(), indices(), orders(), searches(), products())
+    yield from itertools.chain(moves(), sequences(), indices(), orders(), searches(), products(), pools())
 
 
 def moves() -> Iterator[Recipe]:
@@ -169,3 +170,16 @@ def products() -> Iterator[Recipe]:
     for dtype in ("float32", "float64", "float16", "bfloat16"):
         of = accumulator(OPS["sum"], compute_dtype(dtype))
         yield Recipe(rows_times_vector(dtype, 1), identity, of.dtype, {**of.source(), **index_source(64)})
+
+
+def pools() -> Iterator[Recipe]:
+    """Windows of one and two dimensions that are folded, and their cotangents."""
+    for dtype, ndim, adaptive in itertools.product(("float32", "float64", "float16", "bfloat16"), (1, 2), (False, True)):
+        bits = 64 if adaptive else 32
+        yield pool_recipe(fold_windows, "amax", dtype, ndim, adaptive, False, False, bits)
+        for place, least in (("int64", 0), ("int32", -1)):
+            yield pool_recipe(greatest_places, "amax", dtype, place, ndim, adaptive, least, bits)
+        yield pool_recipe(spread_greatest, "sum", dtype, "int32", ndim, adaptive, bits)
+        for padded in (False,) if adaptive else (False, True):
+            yield pool_recipe(fold_windows, "sum", dtype, ndim, adaptive, True, padded, bits)
+            yield pool_recipe(spread_means, "sum", dtype, ndim, adaptive, padded, bits)

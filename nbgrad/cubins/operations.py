@@ -25,6 +25,7 @@ from ..kernels.codegen import is_integer, texts_of
 from ..kernels.cuda.simt import instantiate_scalar
 from ..kernels.cuda.templates import array, number
 from ..kernels.prims import PRIMS
+from ..kernels.texts import ready
 from ..ops.core import OPS, Elementwise
 from ..ops.expr import ZERO, Expr, evaluate, operation as expression_of, symbol
 from ..optim import rules as updates
@@ -101,7 +102,7 @@ def reason_against(op: Elementwise, dtype: str) -> str | None:
     made = forward(op, dtype)
     if is_integer(made.dtype) and is_constant_of_integers(op.expression()):
         return "of integers it is a constant: a fill"
-    unknown = set(made.scalar.__code__.co_names) - set(made.scalar.__globals__) - set(PRIMS) - {"complex"}
+    unknown = set(ready(made.scalar).__code__.co_names) - set(made.scalar.__globals__) - set(PRIMS) - {"complex"}
     return f"there is no scalar function {', '.join(sorted(unknown))}" if unknown else None
 
 

@@ -27,7 +27,17 @@ fallbacks: Counter[str] = Counter()
 
 def are_on_gpu(values: Iterable[Any]) -> bool:
     """Whether a layout among these, of a tensor too, also in sequences, is a GPU's."""
-    return any(layout.memory is not None for layout in layouts_within(values))
+    for x in values:  # every call of several steps asks
+        kind = type(x)
+        if kind is Layout:
+            if x.memory is not None:
+                return True
+        elif kind is tuple or kind is list:
+            if are_on_gpu(x):
+                return True
+        elif kind is not int and x is not None and any(layout.memory is not None for layout in layouts_within((x,))):
+            return True
+    return False
 
 
 def layouts_within(values: Iterable[Any]) -> Iterator[Layout]:

@@ -20,16 +20,7 @@ from ..ops.spellings import public_signature
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import STORAGE_TEMPLATE, unwatched
 from ..tensors.tensor import ASK, DEFAULT, META_TEMPLATE, MULTI_OUTPUT, NO_GRAD, Meta, Tensor, native
-from .arguments import (
-    KEY_TYPES,
-    argument_text,
-    called_again,
-    check_tensor,
-    hashable,
-    other_names,
-    other_names_lines,
-    settled_attributes,
-)
+from .arguments import argument_text, called_again, check_tensor, hashable, other_names, other_names_lines, settled_attributes
 from .calls import OperationCall
 from .nodes import node_builder, node_template
 from .patterns import Patterns
@@ -88,12 +79,25 @@ class ViewPlan(MovementPlan):
         }
 
 
+@cache
+def builder_of(op: Movement) -> Callable[..., ViewPlan]:
+    """``build(offset, outs, layout, args)``: a plan of an operation."""
+    shared = object.__new__(ViewPlan)
+    shared.op, shared.record, shared.layouts, shared.rest, shared.pieces = op, b"", (), None, None
+    return native.builder(shared, ("offset", "outs", "layout", "args"))
+
+
 def copies_of(plan: ViewPlan) -> Callable[[tuple, Any, tuple, tuple], ViewPlan]:
     """What builds plans that differ from one in their sizes alone: see ``Patterns`` in patterns.py."""
-    shared = object.__new__(ViewPlan)
-    shared.op, shared.record, shared.layouts, shared.rest, shared.pieces = plan.op, b"", (), None, None
-    build = native.builder(shared, ("offset", "outs", "layout", "args"))
+    build = builder_of(plan.op)
     return lambda inputs, offset, outs, layouts: build(offset, outs, inputs[0], inputs[1:])
+
+
+def plain_plan(op: Movement, layout: Layout, args: tuple) -> ViewPlan:
+    """The plan of a plain view, built natively (benchmarks/test_overhead.py: a shape never seen before)."""
+    (shape, strides, offset), dtype = op.formula(layout, *args), layout.dtype
+    out = layout_of(dtype, shape, strides, layout.device, layout.conj, layout.neg)
+    return builder_of(op)(offset * dtype.itemsize, (out.template,), layout, args)
 
 
 class ViewRule(GeneralRule):
@@ -206,13 +210,15 @@ class MovementCall(OperationCall):
         layout, args = (key[0], key[1:]) if self.attributes else (key, ())
         if type(layout) is not Layout or layout.special:
             return None
-        sized = self.takes_sizes
         for a in args:
-            if type(a) not in KEY_TYPES or sized and type(a) is tuple and Tensor in map(type, a):
+            kind = type(a)
+            if kind is not int and a is not None and (kind is not tuple or self.takes_sizes and Tensor in map(type, a)):
                 return None
         try:
             # Of one dimension it is made sooner than its kind is found (benchmarks/test_overhead.py: a shape never seen before).
-            return ViewPlan(self.op, layout, args) if layout.ndim < 2 else self.derived.plan_of((layout, *args))
+            if layout.ndim < 2:
+                return (plain_plan if self.op.plain else ViewPlan)(self.op, layout, args)
+            return self.derived.plan_of((layout, *args))
         except Exception as error:
             refuse_wrong_kind(self.op, zip(self.attributes, args), error)
             raise

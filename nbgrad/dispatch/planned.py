@@ -14,7 +14,7 @@ from ..base.errors import ArgumentError
 from ..base.grad_mode import dual_levels, mode, special
 from ..graph.edges import requires_grad
 from ..ops.core import General
-from ..ops.kinds import is_strange, odd_lines, refuse_wrong_kind
+from ..ops.kinds import TRUTH, attribute_kind, is_strange, odd_lines, refuse_wrong_kind
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 from .arguments import argument_text, called_again, hashable, other_names, other_names_lines, settled_attributes
@@ -53,7 +53,7 @@ class PlannedCall(OperationCall):
         super().__init__(op)
         self.lower, parameters = lower, op.signature.parameters
         self.keepdim, self.dim = (self.names.index(name) if name in parameters else 0 for name in ("keepdim", "dim"))
-        self.are_flags = [type(parameters[name].default) is bool for name in self.attributes]
+        self.are_flags = [type(parameters[name].default) is bool or attribute_kind(op, name) is TRUTH for name in self.attributes]
         self.plans, self.runs, self.patterns = Plans(self.plan_of), {}, {}
         sizes = [k for k, name in enumerate(self.names) if name in SIZES]
         self.derived = Patterns(self.make, copies_of, op.name, sizes)
@@ -109,7 +109,7 @@ class PlannedCall(OperationCall):
             )
         attributes = dict(zip(self.attributes, map(hashable, key[self.count :])))
         try:
-            plan = (lowered_on_gpu if are_on_gpu(layouts) else self.lower)(op, layouts, attributes)
+            plan = (lowered_on_gpu if are_on_gpu((*layouts, *attributes.values())) else self.lower)(op, layouts, attributes)
         except Exception as error:
             refuse_wrong_kind(op, attributes.items(), error)
             raise

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from ..base import config
 from ..base.dtypes import WIDTHS, DType, bool_
-from ..base.errors import KernelError
+from ..base.errors import DeviceError, KernelError
 from ..kernels.codegen import guard_functions, runs_abreast, scalar_function
 from ..kernels.convert import conversion, rounding
 from ..kernels.cpu.build import Program, address
@@ -122,7 +122,7 @@ def elementwise_plan(
         return elementwise_on_device(formula, compute, operands, outs, inplace, plan_type, exact)
     for x in operands:
         if x is not None and x.memory is not None:
-            raise KernelError(f"launch: a kernel of the CPU was planned for memory of {x.device}.")
+            raise DeviceError(f"{formula.name}: one operand is on cpu, another on {x.device}. Hint: move one with x.to(device).")
     results, wanted = element_types(formula, compute)
     many = first.numel != 1
     singles = tuple([x is None or (many and is_single(x)) for x in operands])

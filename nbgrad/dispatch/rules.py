@@ -239,7 +239,8 @@ def record_run(op: General, run: Callable, tensors: tuple, attributes: dict):
         record_variadic(op, tensors, attributes, out)
     else:
         for x in tensors:
-            if isinstance(x, Tensor) and x._needs_grad_:
+            needs = x._needs_grad_ if isinstance(x, Tensor) else False
+            if needs and (needs is not ASK or requires_grad(x)):
                 plan, guarded = run_plan(op, tensors, attributes, out)
                 record_result(op, plan, tensors, result, guarded)
                 break

@@ -19,7 +19,7 @@ from typing import Any, Callable, Iterator
 from weakref import WeakKeyDictionary
 
 from ..base.dtypes import bool_
-from ..base.errors import ArgumentError, DimError, GradError, ShapeError, VersionError, require_callable
+from ..base.errors import ArgumentError, DeviceError, DimError, GradError, ShapeError, VersionError, require_callable
 from ..base.grad_mode import mode, special
 from ..tensors.arrays import limits_of
 from ..tensors.storage import Storage
@@ -84,12 +84,14 @@ def fit_unpacked(name: str, value: Tensor, behind: SavedTensor) -> Tensor:
     """A tensor that came back from hooks, converted to the dtype of the one that was saved.
 
     Raises:
-        ShapeError: a hook brought back a tensor of another shape than was saved. DimError: of integers beyond those that were
-            saved: they may be positions in memory.
+        ShapeError, DeviceError: a hook brought back a tensor of another shape than was saved, or elsewhere. DimError: of integers
+            beyond those that were saved: they may be positions in memory.
     """
     saved = behind.layout
     if value.layout.shape != saved.shape:
         raise ShapeError(f"{name}: unpack_hook returned a tensor {list(value.layout.shape)}, expected {list(saved.shape)}.")
+    if value.layout.device is not saved.device:
+        raise DeviceError(f"{name}: unpack_hook returned a tensor on {value.layout.device}, saved on {saved.device}. Hint: x.to().")
     value = value if value.layout.dtype is saved.dtype else value.to(saved.dtype)
     if behind.limits is not None:
         (low, high), (least, most) = behind.limits, limits_of(value)
@@ -178,6 +180,8 @@ def tensors_in(values: Iterable, kind: type = Tensor) -> list[Any]:
     """The tensors (or what stands for them) among values and in their tuples and lists."""
     found: list[Any] = []
     for value in values:
+        if type(value) is int or value is None:  # as most attributes are
+            continue
         if isinstance(value, kind):
             found.append(value)
         elif isinstance(value, (tuple, list)):

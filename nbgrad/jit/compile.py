@@ -9,6 +9,7 @@ from operator import is_
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from ..base import config
+from ..base.collector import CollectorPause
 from ..base.dtypes import get_default_dtype
 from ..base.errors import ArgumentError, GraphError, NotSupportedError, RangeError, require_callable
 from ..base.grad_mode import mode, special
@@ -295,7 +296,7 @@ class Compiled(native.door, AsItIs):  # type: ignore[name-defined]
             Fixed: the function takes the values of numbers. GraphError: of which there are some, and a graph cannot hold it.
         """
         try:
-            with measured() as cost:
+            with measured() as cost, CollectorPause():
                 made = Variant(self.fn, leaves, tree, self.exact or exact, numbers, follow, self._state_)
             made.cost = cost
             return made

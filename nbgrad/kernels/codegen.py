@@ -227,7 +227,7 @@ def scalar_names(dtype: str) -> dict[str, Callable]:
     from . import scalars
 
     if dtype in REAL:
-        return dict(scalars.FUNCTIONS)
+        return {**scalars.FUNCTIONS, **(scalars.NEAREST if dtype == "float32" else {})}
     if dtype.startswith("complex"):
         from .complex_scalars import COMPLEX_FUNCTIONS
 

@@ -18,6 +18,7 @@ from ..native.plans import PARALLEL, pack_record
 from ..ops.convolution import extent, in_pairs, reached
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
+from .arranged import copy_plan
 
 __all__ = ["Geometry", "in_windows"]
 
@@ -296,10 +297,17 @@ def _convolution(op, tensors, attributes):
 
 @prepared("conv", "conv_bias", "conv_weight")
 def _quick_convolution(op, layouts, attributes):
-    count = len(layouts)
-    plan = plan_of(op.name, layouts, *attributes.values())
-    given = tuple(attributes.values())
-    return None if plan is None else lambda *values: run_plan(plan, values[:count], given)
+    count, given = len(layouts), tuple(attributes.values())
+    copies = [None if x.contiguous else copy_plan(x) for x in layouts]
+    plan = plan_of(op.name, tuple([x if made is None else made.outs[0].layout for x, made in zip(layouts, copies)]), *given)
+    if plan is None:
+        return None
+    if not any(copies):
+        return lambda *values: run_plan(plan, values[:count], given)
+    fresh = native.fresh
+    return lambda *values: run_plan(
+        plan, tuple([x if made is None else fresh(made, x) for x, made in zip(values[:count], copies)]), given
+    )
 
 
 # ---- by products of windows --------------------------------------------------------------------------------------------

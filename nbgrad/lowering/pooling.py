@@ -21,8 +21,9 @@ from ..native.plans import PARALLEL, pack_record
 from ..tensors.arrays import tensor_of
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
+from .arranged import arranged_run
 from .convolution import in_three, met
-from .reduce import arranged_call, runs_as_it_lies
+from .reduce import runs_as_it_lies
 
 __all__ = ["Windows"]
 
@@ -129,7 +130,7 @@ def _pool(op, layouts, attributes):
     if op.name == "max_pool_pick" or reach >= SPAN or not out.numel or not first.numel or len(windows.long) > 3:
         return in_steps
     if not all(map(runs_as_it_lies, layouts)):
-        return arranged_call
+        return arranged_run(_pool, op, layouts, attributes)
     words = [*in_three(windows.long, 1), *in_three(windows.short, 1)]
     if windows.kernel:
         words += window_words(windows, (SPAN - reach - 1) // windows.stride[-1] + 1, op.name.startswith("avg"))
@@ -153,15 +154,15 @@ IN_STEPS: dict[str, Callable[..., Tensor]] = {}
 
 
 def steps_of(name: str) -> Callable:
-    """Register the decorated function as the steps of an operation, and these as its lowering on GPUs."""
+    """Register the decorated function as the steps of an operation."""
 
     def register(steps: Callable) -> Callable:
-        lowering(name, style="run", device="cuda")(in_steps)
         return IN_STEPS.setdefault(name, steps)
 
     return register
 
 
+@lowering("max_pool_pick", style="run", device="cuda")
 def in_steps(op, tensors, attributes):
     """The same by other operations, on any device; operands are rows of as many elements as the dimensions have."""
     x = tensors[0]

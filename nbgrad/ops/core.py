@@ -21,6 +21,7 @@ from typing import Any, Callable
 
 from ..base.functions import attach, parameter_names
 from .expr import PREDICATES, ZERO, Expr, conjugate, constant, plus, symbol, times
+from .signatures import signature_of
 
 __all__ = [
     "Op",
@@ -294,26 +295,6 @@ class Elementwise(Op):
         if operand in self.tangent_formulas:
             return self._evaluate(self.tangent_formulas[operand])
         return times(symbol(f"t_{operand}"), self.partial(operand))
-
-
-def signature_of(formula: Callable) -> inspect.Signature:
-    """``inspect.signature``; that of a lambda of positional parameters is made at once: an import makes some 200 of them."""
-    code = getattr(formula, "__code__", None)
-    if (
-        code is None
-        or code.co_name != "<lambda>"
-        or formula.__defaults__
-        or code.co_kwonlyargcount
-        or code.co_flags & VARIADIC
-        or (vars(formula))
-    ):
-        return inspect.signature(formula)
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(name, kind) for name in code.co_varnames[: code.co_argcount]]
-    return inspect.Signature(parameters, __validate_parameters__=False)
-
-
-VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 def undifferentiable():

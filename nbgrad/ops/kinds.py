@@ -24,6 +24,7 @@ from .core import OPS, Op
 __all__ = [
     "constant_number",
     "NUMBER",
+    "TRUTH",
     "WHOLE",
     "WHOLES",
     "attribute_kind",
@@ -109,7 +110,7 @@ KINDS = (
         "a bool",
         is_truth,
         "keepdim keepdims largest sorted descending stable unbiased as_tuple right out_int32 training "
-        "hermitian upper left accumulate equal_nan return_inverse return_counts include_self density",
+        "hermitian upper left accumulate equal_nan return_inverse return_counts include_self density counted",
     ),
     AttributeKind("a dtype", lambda value: isinstance(value, DType), "dtype"),
     AttributeKind(
@@ -126,6 +127,7 @@ OPTIONAL = {"dim", "dims", "axis", "dtype", "start", "end", "storage_offset", "c
 
 
 WHOLE, WHOLES, NUMBER = KINDS[:3]
+TRUTH = KINDS[4]
 TRUTHS = {"keepdim", "keepdims"}
 
 

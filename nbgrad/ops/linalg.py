@@ -120,6 +120,7 @@ general(
     edges=("bias", "x", "y"),
     function=False,
     node="AddmmBackward0",
+    public="linear",
     shows={"alpha": 1, "beta": 1},
     saved_as={"mat1": "x", "mat2": "y"},
     batched="product",

@@ -330,6 +330,7 @@ general(
     {"x": lambda g, x, target, ignore_index: g.cross_entropy_rows_backward(x, target, ignore_index)},
     operands=("x", "target"),
     node="NllLossBackward0",
+    public="cross_entropy",
     doc="logsumexp(row) - row[target] of every row; 0 where the target is ignored.",
     **ROWS,
 )
@@ -352,6 +353,7 @@ general(
     {"x": lambda g, target, x_shape, ignore_index: g.nll_rows_backward(target, x_shape[1], ignore_index)},
     operands=("x", "target"),
     node="NllLossBackward0",
+    public="nll_loss",
     doc="-row[target] of every row; 0 where the target is ignored.",
     **ROWS,
 )

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..base.errors import ArgumentError
 from .core import Composite, Op
+from .signatures import LateSignature
 
 __all__ = [
     "own_arguments",
@@ -120,8 +121,12 @@ def public_name(op: Op, own: str) -> str:
 
 def public_signature(op: Op) -> inspect.Signature:
     """The signature under public names."""
-    parameters = op.signature.parameters
-    return op.signature.replace(parameters=[p.replace(name=public_name(op, name)) for name, p in parameters.items()])
+
+    def made() -> inspect.Signature:
+        parameters = op.signature.parameters
+        return op.signature.replace(parameters=[p.replace(name=public_name(op, name)) for name, p in parameters.items()])
+
+    return LateSignature.by(made)
 
 
 def require_one(op: str, name: str, value: Any, other: str) -> None:

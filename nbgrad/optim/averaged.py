@@ -22,11 +22,11 @@ class ASGD(Ruled):
         lambd: decay, of the parameter and, with ``alpha`` as power, of the learning rate.
         t0: the step from which on the mean is taken.
         weight_decay: adds ``weight_decay * p`` to the gradient.
-        foreach: as for ``Adam``.
+        foreach, capturable: as for ``Adam``.
         maximize: ascend.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: ``capturable``.
+        RangeError: an option out of range.
 
     Source: torch's ASGD; the formulas are in ``rules``.
 
@@ -42,6 +42,7 @@ class ASGD(Ruled):
     varying = ("lr", "lambd", "alpha", "t0", "weight_decay", "maximize")
     limits = {"lr": at_least_0, "weight_decay": at_least_0}
     numbers = {"eta": 0.0, "mu": 1.0}  # the first eta is lr
+    count, follows = staticmethod(rules.asgd_sizes), ("eta", "shrink", "mu")
 
     def __init__(
         self,
@@ -70,14 +71,11 @@ class ASGD(Ruled):
     def rule(self, group: dict[str, Any]) -> rules.Rule:
         return rules.asgd
 
-    def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
-        eta, mu = numbers
-        sign = -1.0 if group["maximize"] else 1.0
-        return {"eta": eta, "shrink": 1.0 - group["lambd"] * eta, "mu": mu, "weight_decay": group["weight_decay"], "sign": sign}
+    def counting(self, group: dict[str, Any]) -> dict[str, Any]:
+        return {name: group[name] for name in ("lr", "lambd", "alpha", "t0")}
 
-    def next_numbers(self, group: dict[str, Any], step: int, *numbers: float) -> tuple[float, ...]:
-        lr = group["lr"]
-        return lr / (1.0 + group["lambd"] * lr * step) ** group["alpha"], 1.0 / max(1.0, step - group["t0"])
+    def constants(self, group: dict[str, Any]) -> dict[str, Any]:
+        return {"weight_decay": group["weight_decay"], "sign": -1.0 if group["maximize"] else 1.0}
 
 
 class Rprop(Ruled):
@@ -88,7 +86,7 @@ class Rprop(Ruled):
         lr: size of the first step.
         etas: factors of a step where the sign has turned, and where it has not.
         step_sizes: the smallest step and the greatest.
-        foreach: as for ``Adam``. capturable: without effect, no step depends on its number.
+        foreach: as for ``Adam``. capturable: the GPU counts the steps, none of which depends on its number.
         maximize: ascend.
 
     Raises:
@@ -129,6 +127,6 @@ class Rprop(Ruled):
     def rule(self, group: dict[str, Any]) -> rules.Rule:
         return rules.rprop
 
-    def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
+    def constants(self, group: dict[str, Any]) -> dict[str, Any]:
         (shorter, longer), (least, most) = group["etas"], group["step_sizes"]
         return {"shorter": shorter, "longer": longer, "least": least, "most": most, "direction": -1.0 if group["maximize"] else 1.0}

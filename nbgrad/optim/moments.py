@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
 from . import rules
-from .adam import LIMITS, means
+from .adam import LIMITS, means, rates
 from .optimizer import options_in
 from .ruled import Ruled, at_least_0
 
@@ -18,10 +17,10 @@ class Adamax(Ruled):
     """Adam with the greatest gradient, of which the past fades, in place of the root of a mean square.
 
     Args:
-        params, lr, betas, eps, weight_decay, foreach, maximize: as for ``Adam``.
+        params, lr, betas, eps, weight_decay, foreach, capturable, maximize: as for ``Adam``.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: ``capturable``.
+        RangeError: an option out of range.
 
     Source: torch's Adamax; the formulas are in ``rules``.
 
@@ -36,6 +35,7 @@ class Adamax(Ruled):
 
     varying = ("lr", "betas", "eps", "weight_decay", "maximize")
     limits = LIMITS
+    count, follows = staticmethod(rules.adamax_size), ("step_size",)
 
     def __init__(
         self,
@@ -58,10 +58,12 @@ class Adamax(Ruled):
     def rule(self, group: dict[str, Any]) -> rules.Rule:
         return rules.adamax
 
-    def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
+    def counting(self, group: dict[str, Any]) -> dict[str, Any]:
+        return {"lr": group["lr"], "beta1": group["betas"][0]}
+
+    def constants(self, group: dict[str, Any]) -> dict[str, Any]:
         beta1, beta2 = group["betas"]
         return {
-            "step_size": group["lr"] / (1.0 - beta1**step),
             "take1": 1.0 - beta1,
             "beta2": beta2,
             "eps": group["eps"],
@@ -74,11 +76,11 @@ class NAdam(Ruled):
     """Adam with the gradient looked up one step ahead.
 
     Args:
-        params, lr, betas, eps, weight_decay, decoupled_weight_decay, foreach, maximize: as for ``Adam``.
+        params, lr, betas, eps, weight_decay, decoupled_weight_decay, foreach, capturable, maximize: as for ``Adam``.
         momentum_decay: how quickly momentum reaches ``betas[0]``.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: ``capturable``.
+        RangeError: an option out of range.
 
     Source: torch's NAdam; the formulas are in ``rules``.
 
@@ -94,6 +96,7 @@ class NAdam(Ruled):
     varying = ("lr", "betas", "eps", "weight_decay", "momentum_decay", "maximize", "decoupled_weight_decay")
     limits = {**LIMITS, "momentum_decay": at_least_0}
     numbers = {"mu_product": 1.0}  # of all momenta so far
+    count, follows = staticmethod(rules.nadam_sizes), ("now", "ahead", "corrected")
 
     def __init__(
         self,
@@ -118,32 +121,21 @@ class NAdam(Ruled):
     def rule(self, group: dict[str, Any]) -> rules.Rule:
         return rules.nadam
 
-    def momentum(self, group: dict[str, Any], step: int) -> float:
-        """Of a step. Source: Dozat's schedule."""
-        return group["betas"][0] * (1.0 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
+    def counting(self, group: dict[str, Any]) -> dict[str, Any]:
+        return {**rates(group), "decay": group["momentum_decay"]}
 
-    def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
-        (product,) = self.next_numbers(group, step, *numbers)
-        mu, following = self.momentum(group, step), self.momentum(group, step + 1)
-        return {
-            **means(group, group["decoupled_weight_decay"]),
-            "now": group["lr"] * (1.0 - mu) / (1.0 - product),
-            "ahead": group["lr"] * following / (1.0 - product * following),
-            "corrected": 1.0 - group["betas"][1] ** step,
-        }
-
-    def next_numbers(self, group: dict[str, Any], step: int, *numbers: float) -> tuple[float, ...]:
-        return (numbers[0] * self.momentum(group, step),)
+    def constants(self, group: dict[str, Any]) -> dict[str, Any]:
+        return means(group, group["decoupled_weight_decay"])
 
 
 class RAdam(Ruled):
     """Adam that divides by the root of the mean square only when enough gradients have been seen.
 
     Args:
-        params, lr, betas, eps, weight_decay, decoupled_weight_decay, foreach, maximize: as for ``Adam``.
+        params, lr, betas, eps, weight_decay, decoupled_weight_decay, foreach, capturable, maximize: as for ``Adam``.
 
     Raises:
-        RangeError: an option out of range. NotSupportedError: ``capturable``.
+        RangeError: an option out of range.
 
     Source: torch's RAdam; the formulas are in ``rules``.
 
@@ -158,6 +150,7 @@ class RAdam(Ruled):
 
     varying = ("lr", "betas", "eps", "weight_decay", "maximize", "decoupled_weight_decay")
     limits = LIMITS
+    count, follows = staticmethod(rules.radam_sizes), ("step_size", "root")
 
     def __init__(
         self,
@@ -181,12 +174,8 @@ class RAdam(Ruled):
     def rule(self, group: dict[str, Any]) -> rules.Rule:
         return rules.radam
 
-    def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
-        beta1, beta2 = group["betas"]
-        step_size, correction = group["lr"] / (1.0 - beta1**step), 1.0 - beta2**step
-        most = 2.0 / (1.0 - beta2) - 1.0  # the length of the average, when all has been seen
-        length, root = most - 2.0 * step * beta2**step / correction, 0.0
-        if length > 5.0:
-            step_size *= math.sqrt((length - 4.0) * (length - 2.0) * most / ((most - 4.0) * (most - 2.0) * length))
-            root = math.sqrt(correction)
-        return {**means(group, group["decoupled_weight_decay"]), "step_size": step_size, "root": root}
+    def counting(self, group: dict[str, Any]) -> dict[str, Any]:
+        return rates(group)
+
+    def constants(self, group: dict[str, Any]) -> dict[str, Any]:
+        return means(group, group["decoupled_weight_decay"])

@@ -178,7 +178,8 @@ class Optimizer(Hooked):
         Raises:
             GraphError: always.
         """
-        raise GraphError(f"{self._name}.step: {what} would be the same in each replay of the CUDA graph. Hint: capturable=True.")
+        hint = "capturable=True" if "capturable" in self.defaults else "step outside of the graph"
+        raise GraphError(f"{self._name}.step: {what} would be the same in each replay of the CUDA graph. Hint: {hint}.")
 
     def is_ready(self, p: Tensor, group: dict[str, Any]) -> bool:
         """Whether there is all of the state that a step needs; to be defined by subclasses that have some."""

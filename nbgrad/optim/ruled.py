@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from .. import Tensor, full_like, view_as_complex, view_as_real
-from ..base.errors import ArgumentError, NotSupportedError
+from .. import Tensor, full, full_like, view_as_complex, view_as_real, zeros
+from ..base.dtypes import DType, float32, float64
+from ..base.errors import ArgumentError, DeviceError
 from ..base.grad_mode import traces
 from ..dispatch.updates import Row, changing, followed, fused_updates, is_exchanged, is_held, step_at_end, steps_ahead
+from ..modes.numbers import function_of
 from ..modes.traced import Unfit, capture_of_thread
 from ..tensors.choices import captures, current
 from . import rules
@@ -78,6 +81,31 @@ def taker(kept: Iterable[str]) -> Callable[[dict[str, Any]], tuple]:
     return itemgetter(first, *rest) if rest else lambda state: (state[first],)
 
 
+class Numbers:
+    """The functions that ``count`` of a rule needs, of floats and of what a capture follows in their place."""
+
+    @staticmethod
+    def sqrt(x: Any) -> Any:
+        """The square root."""
+        return math.sqrt(x) if type(x) is float else function_of("sqrt", x)
+
+    @staticmethod
+    def where(condition: Any, x: Any, y: Any) -> Any:
+        """One of two."""
+        return x if condition else y
+
+    @staticmethod
+    def maximum(x: Any, y: Any) -> Any:
+        """The greater."""
+        return max(x, y)
+
+
+def compute_of(p: Tensor) -> DType:
+    """The dtype in which an update of a parameter is computed."""
+    dtype = p.dtype.to_real() if p.dtype.is_complex else p.dtype
+    return float64 if dtype is float64 else float32
+
+
 class Ruled(Optimizer):
     """An optimizer whose steps are a rule of ``rules``.
 
@@ -87,29 +115,31 @@ class Ruled(Optimizer):
 
     Attributes:
         limits: what the options may be.
-        counted: whether the number of the step is among what the numbers of a step follow from; counts_on_gpu: whether it can be
-            kept there.
+        counted: whether the number of the step is among what the numbers of a step follow from.
         takes_complex: whether complex parameters are optimised, as pairs of real numbers.
         numbers: what is kept of each parameter beside tensors, with its first value.
+        count, follows: how the scalars ``follows`` of the rule follow from the number of a step; see ``rules.nothing``.
+
+    With ``capturable=True`` the number of the step, ``numbers`` and what follows from them are kept and computed on the GPU, so
+    that a CUDA graph can hold a step: ``state[p]["step"]`` is a tensor then, and ``lr`` may be one.
 
     Raises:
-        ArgumentError, RangeError: an option that is no number, or out of range. NotSupportedError: ``capturable`` of an optimizer
-        that counts its steps. DTypeError: a complex parameter of one that takes none.
+        ArgumentError, RangeError: an option that is no number, or out of range. DTypeError: a complex parameter of one that takes
+        none. DeviceError: ``capturable`` and a parameter that is not on a GPU, by the step.
     """
 
     limits: Limits = {}
-    counted, counts_on_gpu, takes_complex = True, False, True
+    counted, takes_complex = True, True
     numbers: Mapping[str, float] = {}
+    count: rules.Rule = staticmethod(rules.nothing)
+    follows: tuple[str, ...] = ()
 
     def __init__(self, params: Iterable[Any], options: Mapping[str, Any]) -> None:
+        self._kept: dict[Tensor, list[Tensor]] = {}  # on a GPU, by parameter: ``follows`` of its last step
         super().__init__(params, options)
 
     def check(self, group: dict[str, Any]) -> None:
         """Options are numbers within ``limits``; parameters are of a kind that is taken."""
-        if self.counted and not self.counts_on_gpu and group.get("capturable"):
-            raise NotSupportedError(
-                f"{self._name}: capturable: steps are counted on the host. Hint: Adam and AdamW count on a GPU."
-            )
         for name in PAIRS:
             pair = group.get(name, (0, 0))
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -135,23 +165,47 @@ class Ruled(Optimizer):
         """The formula."""
         raise NotImplementedError
 
-    def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
-        """The numbers of the rule in the step of that number, the first is 1, where ``numbers`` were kept."""
+    def constants(self, group: dict[str, Any]) -> dict[str, Any]:
+        """The numbers of the rule that are the same at each step."""
         raise NotImplementedError
+
+    def counting(self, group: dict[str, Any]) -> dict[str, Any]:
+        """The options of ``count``."""
+        return {}
+
+    # ---- what follows ----------------------------------------------------------------------------------------------------
+
+    def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
+        """The numbers of the rule in the step of that number, the first is 1, where ``numbers`` were kept.
+
+        In float64: in float32, ``1 - beta2`` would lose four digits.
+        """
+        follows = self.count(Numbers, step, *numbers, **self.counting(group))[len(numbers) :]
+        return {**dict(zip(self.follows, follows)), **self.constants(group)}
 
     def next_numbers(self, group: dict[str, Any], step: int, *numbers: float) -> tuple[float, ...]:
         """What of them is kept for the next step."""
-        return numbers
+        return self.count(Numbers, step, *numbers, **self.counting(group))[: len(numbers)]
 
     # ---- steps ---------------------------------------------------------------------------------------------------------
 
     def is_ready(self, p: Tensor, group: dict[str, Any]) -> bool:
-        """Whether everything is kept."""
-        return self.state.get(p, {}).keys() >= self.kept(group).keys()
+        """Whether everything is kept, and on the GPU what it counts."""
+        state = self.state.get(p, {})
+        counted = not group.get("capturable") or (isinstance(state.get("step"), Tensor) and p in self._kept)
+        return counted and state.keys() >= self.kept(group).keys()
 
     def freezes(self, group: dict[str, Any]) -> str:
-        """The number of the step, where a step depends on it."""
-        return "the number of the step" if self.counted else ""
+        """The number of the step, where a step depends on it and it is not kept on the GPU."""
+        return "the number of the step" if self.counted and not group.get("capturable") else ""
+
+    def _be_captured(self) -> None:
+        """With what the GPU counts beside the state."""
+        super()._be_captured()
+        capture = capture_of_thread()
+        if capture is not None:
+            for p, known in self._kept.items():
+                capture.hold([self._kept, p, known], known)
 
     def prepared(self, p: Tensor, group: dict[str, Any], kept: dict[str, float]) -> dict[str, Any]:
         """The state of a parameter, made if it is not there."""
@@ -166,6 +220,39 @@ class Ruled(Optimizer):
 
     def update(self, params: list[Tensor], group: dict[str, Any]) -> None:
         """One step of ``params``."""
+        if group.get("capturable") and not group.get("differentiable"):
+            self._update_on_device(params, group)
+        else:
+            self._update_by_host(params, group)
+
+    def _update_on_device(self, params: list[Tensor], group: dict[str, Any]) -> None:
+        """One step of ``params``, whose number, and what follows from it, the GPU computes."""
+        counts, rows, kept = list[Row](), list[Row](), self.kept(group)
+        take = taker(kept)
+        for p in params:
+            if p.layout.memory is None:
+                raise DeviceError(f"{self._name}: capturable=True, and a parameter is on {p.device}; expected it on a GPU.")
+            state = self.prepared(p, group, kept)
+            outputs, inputs = self.row(p, state, take)
+            numbers, known = self._counted_there(p, state)
+            counts.append(((*numbers, *known), ()))
+            rows.append((outputs, (*inputs, *known)))
+        way, count = together(group), rules.next_of(self.count, len(self.numbers))
+        fused_updates(count, counts, changing(lambda: self.counting(group), group), way, compute=float64)
+        fused_updates(self.rule(group), rows, changing(lambda: self.constants(group), group), way, self.follows)
+
+    def _counted_there(self, p: Tensor, state: dict[str, Any]) -> tuple[list[Tensor], list[Tensor]]:
+        """A parameter's number of the step and ``numbers``, and its ``follows``: tensors on its GPU, made where there are none."""
+        for name, dtype in (("step", float32), *[(name, float64) for name in self.numbers]):
+            if not isinstance(state[name], Tensor) or state[name].device is not p.device:
+                state[name] = full((), float(state[name]), dtype=dtype, device=p.device)
+        known, dtype = self._kept.get(p), compute_of(p)
+        if known is None or any(x.device is not p.device or x.dtype is not dtype for x in known):
+            known = self._kept[p] = [zeros((), dtype=dtype, device=p.device) for _ in self.follows]
+        return [state[name] for name in ("step", *self.numbers)], known
+
+    def _update_by_host(self, params: list[Tensor], group: dict[str, Any]) -> None:
+        """One step of ``params``, which the host counts."""
         members: dict[Any, tuple[list[dict[str, Any]], list[Row]]] = {}
         kept, numbered, state_of = self.kept(group), bool(self.numbers), self.state
         take = taker(kept)

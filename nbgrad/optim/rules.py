@@ -15,6 +15,7 @@ NOTE [Update rule]: a rule is ``rule(scalar, *updated, *read, **scalars) -> new 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 __all__ = [
@@ -41,6 +42,77 @@ __all__ = [
 ]
 
 Rule = Callable[..., tuple]
+
+
+# ---- what follows from the number of a step, the first is 1 ----------------------------------------------------------
+
+# ``count(scalar, step, *numbers, **options)``: what is kept of the ``numbers`` for the next step, and scalars of the rule. On
+# floats it is what the host counts; ``next_of`` makes a rule of it, by which a GPU does.
+
+
+def nothing(scalar: Any, step: Any) -> tuple:
+    """Of steps that do not depend on their number."""
+    return ()
+
+
+def corrections(scalar: Any, step: Any, *, lr: Any, beta1: Any, beta2: Any) -> tuple:
+    """``step_size`` and ``root`` of ``adam``."""
+    return lr / (1.0 - beta1**step), scalar.sqrt(1.0 - beta2**step)
+
+
+def adamax_size(scalar: Any, step: Any, *, lr: Any, beta1: Any) -> tuple:
+    """``step_size`` of ``adamax``."""
+    return (lr / (1.0 - beta1**step),)
+
+
+def adagrad_rate(scalar: Any, step: Any, *, lr: Any, decay: Any) -> tuple:
+    """``lr`` of ``adagrad``."""
+    return (lr / (1.0 + (step - 1.0) * decay),)
+
+
+def nadam_sizes(scalar: Any, step: Any, product: Any, *, lr: Any, beta1: Any, beta2: Any, decay: Any) -> tuple:
+    """The product of all momenta; ``now``, ``ahead`` and ``corrected`` of ``nadam``, by Dozat's schedule of momentum."""
+    momentum, following = (beta1 * (1.0 - 0.5 * 0.96 ** (number * decay)) for number in (step, step + 1.0))
+    product = product * momentum
+    return product, lr * (1.0 - momentum) / (1.0 - product), lr * following / (1.0 - product * following), 1.0 - beta2**step
+
+
+def radam_sizes(scalar: Any, step: Any, *, lr: Any, beta1: Any, beta2: Any) -> tuple:
+    """``step_size`` and ``root`` of ``radam``."""
+    correction = 1.0 - beta2**step
+    most = 2.0 / (1.0 - beta2) - 1.0  # the length of the average, when all has been seen
+    length = most - 2.0 * step * beta2**step / correction
+    seen = length > 5.0
+    rectified = scalar.where(seen, (length - 4.0) * (length - 2.0) * most, 1.0)
+    rectified = rectified / scalar.where(seen, (most - 4.0) * (most - 2.0) * length, 1.0)
+    return lr / (1.0 - beta1**step) * scalar.sqrt(rectified), scalar.where(seen, scalar.sqrt(correction), 0.0)
+
+
+def asgd_sizes(scalar: Any, step: Any, eta: Any, mu: Any, *, lr: Any, lambd: Any, alpha: Any, t0: Any) -> tuple:
+    """``eta`` and ``mu`` of the next step; ``eta``, ``shrink`` and ``mu`` of this one."""
+    following = lr / (1.0 + lambd * lr * step) ** alpha
+    return following, 1.0 / scalar.maximum(1.0, step - t0), eta, 1.0 - lambd * eta, mu
+
+
+@cache
+def next_of(count: Rule, kept: int) -> Rule:
+    """Count a step, with the ``kept`` numbers and what follows: a rule for what a GPU keeps of a parameter's steps."""
+
+    def counted(scalar: Any, step: Any, *known: Any, **options: Any) -> tuple:
+        step = step + 1.0
+        return (step, *count(scalar, step, *known[:kept], **options))
+
+    counted.__name__ = counted.__qualname__ = f"next_{count.__name__}"
+    return counted
+
+
+# Of this module under their names, by which captured graphs find them.
+next_nothing, next_corrections = next_of(nothing, 0), next_of(corrections, 0)
+next_adamax_size, next_adagrad_rate = next_of(adamax_size, 0), next_of(adagrad_rate, 0)
+next_nadam_sizes, next_radam_sizes, next_asgd_sizes = next_of(nadam_sizes, 1), next_of(radam_sizes, 0), next_of(asgd_sizes, 2)
+
+
+# ---- rules -----------------------------------------------------------------------------------------------------------
 
 
 def decayed(scalar: Any, g: Any, p: Any, weight_decay: Any) -> Any:
@@ -86,17 +158,6 @@ def moments(m: Any, v: Any, g: Any, take1: Any, keep2: Any, take2: Any) -> tuple
     ``v`` is not written as ``v + take2 * (g * g - v)``: that would turn an infinite ``v`` into NaN.
     """
     return m + take1 * (g - m), keep2 * v + take2 * (g * g)
-
-
-def corrections(scalar: Any, step: Any, *, lr: Any, beta1: Any, beta2: Any) -> tuple:
-    """``step_size`` and ``root`` of ``adam`` in its step of that number, the first is 1."""
-    return lr / (1.0 - beta1**step), scalar.sqrt(1.0 - beta2**step)
-
-
-def next_corrections(scalar: Any, step: Any, step_size: Any, root: Any, *, lr: Any, beta1: Any, beta2: Any) -> tuple:
-    """Count a step, with the ``corrections`` of it: a rule for what a GPU keeps of a parameter's steps."""
-    step = step + 1.0
-    return (step, *corrections(scalar, step, lr=lr, beta1=beta1, beta2=beta2))
 
 
 def adam(

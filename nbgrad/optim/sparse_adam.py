@@ -8,7 +8,7 @@ from typing import Any
 from ..dispatch.updates import Row, fused_updates
 from ..tensors.tensor import is_sparse
 from . import rules
-from .adam import LIMITS, Numbers, means
+from .adam import LIMITS, means, rates
 from .optimizer import options_in
 from .ruled import Ruled, update_at_places
 
@@ -41,6 +41,7 @@ class SparseAdam(Ruled):
     """
 
     takes_complex, takes_sparse = False, True
+    count, follows = staticmethod(rules.corrections), ("step_size", "root")
     limits = {
         "lr": (lambda lr: lr > 0, "a positive number"),
         "eps": (lambda eps: eps > 0, "a positive number"),
@@ -60,10 +61,15 @@ class SparseAdam(Ruled):
     def kept(self, group: dict[str, Any]) -> dict[str, float]:
         return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
 
+    def counting(self, group: dict[str, Any]) -> dict[str, Any]:
+        return rates(group)
+
+    def constants(self, group: dict[str, Any]) -> dict[str, Any]:
+        return means({**group, "weight_decay": 0.0}, False)
+
     def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
-        beta1, beta2 = group["betas"]
-        step_size, root = rules.corrections(Numbers, step, lr=group["lr"], beta1=beta1, beta2=beta2)
-        return {**means({**group, "weight_decay": 0.0}, False), "step_size": step_size, "root": root, "eps": group["eps"] / root}
+        found = super().scalars(group, step)
+        return {**found, "eps": group["eps"] / found["root"]}
 
     def apply(self, group: dict[str, Any], rows: list[Row], numbers: Callable[[Callable], dict[str, Any]]) -> None:
         """Update the rows that have a gradient, and put them back."""

@@ -29,7 +29,7 @@ class Adadelta(Ruled):
         rho: what remains at each step of the mean squares of gradients and of steps.
         eps: added below the roots.
         weight_decay: adds ``weight_decay * p`` to the gradient.
-        foreach: as for ``Adam``. capturable: without effect, no step depends on its number.
+        foreach: as for ``Adam``. capturable: the GPU counts the steps, none of which depends on its number.
         maximize: ascend.
 
     Raises:
@@ -76,7 +76,7 @@ class Adadelta(Ruled):
     def rule(self, group: dict[str, Any]) -> rules.Rule:
         return rules.adadelta
 
-    def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
+    def constants(self, group: dict[str, Any]) -> dict[str, Any]:
         return {**common(group), "lr": group["lr"], "keep": group["rho"], "take": 1.0 - group["rho"]}
 
 
@@ -109,6 +109,7 @@ class Adagrad(Ruled):
 
     varying = ("lr", "lr_decay", "eps", "weight_decay", "maximize")
     takes_sparse = True
+    count, follows = staticmethod(rules.adagrad_rate), ("lr",)
     limits = dict.fromkeys(("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"), at_least_0)
 
     def __init__(
@@ -152,8 +153,11 @@ class Adagrad(Ruled):
         if dense:
             super().apply(group, dense, numbers)
 
-    def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
-        return {**common(group), "lr": group["lr"] / (1.0 + (step - 1.0) * group["lr_decay"])}
+    def counting(self, group: dict[str, Any]) -> dict[str, Any]:
+        return {"lr": group["lr"], "decay": group["lr_decay"]}
+
+    def constants(self, group: dict[str, Any]) -> dict[str, Any]:
+        return common(group)
 
 
 class RMSprop(Ruled):
@@ -167,7 +171,7 @@ class RMSprop(Ruled):
         weight_decay: adds ``weight_decay * p`` to the gradient.
         momentum: what remains of the running sum of steps; 0 keeps none.
         centered: divide by the root of the variance.
-        foreach: as for ``Adam``. capturable: without effect, no step depends on its number.
+        foreach: as for ``Adam``. capturable: the GPU counts the steps, none of which depends on its number.
         maximize: ascend.
 
     Raises:
@@ -213,6 +217,6 @@ class RMSprop(Ruled):
             return rules.rmsprop_centered_momentum if group["momentum"] > 0 else rules.rmsprop_centered
         return rules.rmsprop_momentum if group["momentum"] > 0 else rules.rmsprop
 
-    def scalars(self, group: dict[str, Any], step: Any, *numbers: float) -> dict[str, Any]:
+    def constants(self, group: dict[str, Any]) -> dict[str, Any]:
         moving = {"momentum": group["momentum"]} if group["momentum"] > 0 else {}
         return {**common(group), "lr": group["lr"], "keep": group["alpha"], "take": 1.0 - group["alpha"], **moving}

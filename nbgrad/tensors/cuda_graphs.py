@@ -7,7 +7,9 @@ NOTE [Captures]: between ``capture_begin`` and ``capture_end`` the driver writes
      memory since. Its memory is noted as used by the stream of the replay; what is written to counts as written to by each replay.
   3. NOTE [Captured draws]: a kernel that draws reads the seed and the number of its call from two words beside the pool, and adds
      to the second how many calls the capture has drawn before. A replay takes as many calls from the generator as the capture has
-     drawn, and writes both words first: it draws what calls would. The capture itself draws nothing.
+     drawn, and writes both words first: it draws what calls would. The capture itself draws nothing. A loop, or a compiled
+     function, keeps where the words are, and a pass back through it draws by them again, perhaps when the graph is gone: such words
+     stay for good.
   4. What no graph can hold ends the capture with the reason and the remedy: a value that the host reads, a copy of memory that is
      not pinned, a wait, another seed of a generator, a kernel that was not loaded before.
 """
@@ -43,6 +45,7 @@ REASONS = {
 
 _numbers = count(1)
 _pools: dict[tuple[int, int], Pool] = {}
+words_for_good: dict[int, Any] = {}  # by their address: of draws that may be repeated: NOTE [Captures]
 
 
 class Pool:
@@ -97,11 +100,13 @@ class CapturedDraws:
         self.generator, self.seed, self.first, self.calls = generator, seed, calls, calls
         self.held: Any = None
 
-    def address(self, make: Callable[[Any], Any]) -> int:
-        """Where the words are; ``make(device)`` makes some."""
+    def address(self, make: Callable[[Any], Any], kept: bool) -> int:
+        """Where the words are; ``make(device)`` makes some. ``kept``: they are to outlive the graph."""
         if self.held is None:
             self.held = current.capture.beside(lambda: make(self.generator.device))
         found: int = self.held._storage_.array.address
+        if kept:
+            words_for_good[found] = self.held
         return found
 
     def take(self, count: int) -> int:

@@ -936,7 +936,7 @@ class Members(Operators):
     def trunc_(self) -> Self: """In place: x without its fraction. See ``trunc``."""
     def type(self, dtype: DType | None = None, non_blocking: _bool = False) -> Any:
         """The name of the tensor's type, as ``"nbgrad.FloatTensor"``, ``"nbgrad.cuda.FloatTensor"``; or the tensor converted."""
-    def type_as(self, other: Tensor) -> Tensor: """The tensor in the dtype of ``other``."""
+    def type_as(self, other: Tensor) -> Tensor: """The tensor in the dtype, and on the device, of ``other``."""
     def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]: """All elements of one dimension, as a tuple."""
     def unflatten(self, dim: _int, sizes: Ints) -> Tensor: """One dimension as several; one of their sizes may be -1."""
     def unfold(self, dimension: _int, size: Ints, step: _int) -> Tensor:

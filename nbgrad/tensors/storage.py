@@ -106,7 +106,7 @@ _opened = set[int | None]()  # numbers of GPUs that are there
 
 
 def device(spec="cpu", index: int | None = None) -> Device:
-    """The Device that ``spec`` names: ``"cpu"``, ``"cuda"``, ``"cuda:0"`` or a Device.
+    """The Device that ``spec`` names: ``"cpu"``, ``"cuda"``, ``"cuda:0"``, the number of a GPU, or a Device.
 
     Raises:
         DeviceError: any other name, a negative index. ArgumentError: no name.
@@ -116,8 +116,10 @@ def device(spec="cpu", index: int | None = None) -> Device:
     """
     if isinstance(spec, Device):
         return spec
+    if type(spec) is int and index is None:
+        return device("cuda", spec)
     if not isinstance(spec, str):
-        raise ArgumentError(f"device: expected a name as 'cpu' or 'cuda:0', got {type(spec).__name__}.")
+        raise ArgumentError(f"device: expected a name as 'cpu' or 'cuda:0', or a GPU's number, got {type(spec).__name__}.")
     kind, colon, number = spec.partition(":")
     if index is not None and (type(index) is not int or index < 0 or colon):
         told = f" beside the name {spec!r}" if colon else ""

@@ -257,6 +257,14 @@ def test_a_default_device_is_a_threads():
     assert seen == [HOST]
 
 
+@on_gpus
+def test_a_number_of_the_cpu_as_cotangent():
+    """A pass takes it to the root's GPU, as it is taken there beside other operands."""
+    x = nbgrad.tensor(3.0, device="cuda", requires_grad=True)
+    x.exp().log().backward(nbgrad.tensor(2.0))
+    assert x.grad.device is GPU and abs(x.grad.item() - 2.0) < 1e-6
+
+
 @two_gpus
 def test_moves():
     """``to`` by device, number, name, tensor and dtype, ``cuda`` and ``cpu``: itself where nothing changes; gradients come back."""
@@ -264,6 +272,7 @@ def test_moves():
     there = x.to("cuda")
     assert there.device is GPU and there.is_cuda and there.get_device() == 0 and not x.is_cuda and x.get_device() == -1
     assert there.stride() == x.stride() and there.cpu().tolist() == x.tolist()
+    assert nbgrad.device(1) is OTHER and x.type_as(nbgrad.ones(1, device=OTHER)).device is OTHER and there.type_as(x).device is HOST
     assert there.to(GPU) is there and there.cuda() is there and x.cpu() is x and there.to("cuda:0", copy=True) is not there
     both = there.to("cuda:1", nbgrad.float64)
     assert both.device is OTHER and both.dtype is nbgrad.float64 and there.to(both).device is OTHER and x.to(1).device is OTHER
@@ -297,7 +306,25 @@ def test_single_numbers_beside_gpus():
     assert nbgrad.mul(x, s.detach(), out=out).tolist() == [2.0] * 3
 
 
+def unpacked(x, y):
+    """A pass that is given ``y`` by a hook where ``x`` was saved."""
+    with nbgrad.graph.saved_tensors_hooks(lambda saved: saved, lambda saved: y):
+        out = x.clone().requires_grad_().exp()
+    out.backward(nbgrad.ones_like(x))
+
+
+def tangent(x, y):
+    """A tangent elsewhere."""
+    with nbgrad.forward_ad.dual_level():
+        nbgrad.forward_ad.make_dual(x, y)
+
+
 MIXED = {
+    "cotangent of a leaf": lambda x, y: x.clone().requires_grad_().backward(y),
+    "cotangent of a root": lambda x, y: x.clone().requires_grad_().exp().backward(y),
+    "unpacked": unpacked,
+    "tangent": tangent,
+    "layer": lambda x, y: nbgrad.nn.functional.linear(x[None], y[None], y[:1]),
     "add": lambda x, y: x + y,
     "in place": lambda x, y: x.clone().mul_(y),
     "matmul": lambda x, y: x @ y,
@@ -392,6 +419,8 @@ def test_indices_of_the_cpu():
         assert z.tolist() == [9.0, 1.0, 9.0, 3.0]
         z[key] = [5.0, 6.0]
         assert z.tolist() == [5.0, 1.0, 6.0, 3.0]
+    for indices in ((nbgrad.tensor([0, 2]),), (mask,)):
+        assert x.index_put(indices, nbgrad.ones(2, device="cuda")).tolist() == [1.0, 1.0, 1.0, 3.0]
     for key in (nbgrad.tensor([0, 2], device="cuda"), mask.cuda()):
         with pytest.raises(nbgrad.DeviceError, match="cuda:0"):
             y[key]

@@ -159,6 +159,8 @@ def test_array_interface(dtype):
     for y in (nbgrad.as_tensor(Described(said)), nbgrad.asarray(Described(said))):
         assert y.data_ptr() == x.data_ptr() and y.stride() == x.stride() and y.cpu().tolist() == x.cpu().tolist()
     assert nbgrad.as_tensor(Described(said), device="cpu").device.type == "cpu"
+    copied = nbgrad.tensor(Described(said))
+    assert copied.device is x.device and copied.data_ptr() != x.data_ptr() and copied.cpu().tolist() == x.cpu().tolist()
 
 
 def test_what_the_interface_cannot_say():

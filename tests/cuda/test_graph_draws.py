@@ -259,3 +259,25 @@ def test_graphed_modules_draw():
             y.backward(nbgrad.ones_like(y))
             ends.append((y.tolist(), x.grad.tolist()))
     assert ends[:3] == ends[3:] and len({str(each) for each in ends}) == 3
+
+
+@on_gpus
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_pass_through_a_loop_whose_graph_is_gone(compiled):
+    """It draws the numbers of the last replay again."""
+    x, start = nbgrad.ones(4, 3, device="cuda", requires_grad=True), nbgrad.zeros(3, device="cuda")
+
+    def step(total, row):
+        total = total + functional.dropout(row, 0.5)
+        return total, total
+
+    total = lambda x: nbgrad.scan(step, start, x)[0].sum()
+    total = nbgrad.compile(total) if compiled else total
+    nbgrad.grad(total(x), x)
+    g, out = capture(lambda: total(x))
+    g.replay()
+    drawn = out.item()
+    del g
+    cuda.empty_cache()
+    out.backward()
+    assert set(x.grad.flatten().tolist()) == {0.0, 2.0} and x.grad.sum().item() == drawn

@@ -178,6 +178,17 @@ def test_a_chain_is_one_launch_with_the_bits_of_calls():
 
 
 @on_gpus
+def test_a_chain_of_half_types_is_one_launch():
+    """With the bits of calls, which round after each, and use numbers as they are."""
+    chain = lambda x, w: ((x * 0.1 + w) / 3.0 - w * x).relu()
+    f = jit.compile(chain, fullgraph=True)
+    x, w = (numbers("cuda", 4, 3, seed=seed).bfloat16() for seed in (1, 2))
+    for _ in range(2):
+        assert f(x, w).equal(chain(x, w))
+    assert launches(lambda: f(x, w)) == 1
+
+
+@on_gpus
 def test_variants_are_of_a_device():
     """One function runs where its arguments are; numbers of the host and default devices are followed."""
     f = jit.compile(lambda x, a, n: (x * a + n, nbgrad.zeros(2)), fullgraph=True)
@@ -326,7 +337,13 @@ def stepped(kind, way, options):
 
 @on_gpus
 @pytest.mark.parametrize(
-    "kind, options", [(optim.AdamW, {"capturable": True}), pytest.param(optim.SGD, {"weight_decay": 0.1}, marks=pytest.mark.slow)]
+    "kind, options",
+    [
+        (optim.AdamW, {"capturable": True}),
+        pytest.param(optim.ASGD, {"capturable": True}, marks=pytest.mark.slow),
+        pytest.param(optim.NAdam, {"capturable": True}, marks=pytest.mark.slow),
+        pytest.param(optim.SGD, {"weight_decay": 0.1}, marks=pytest.mark.slow),
+    ],
 )
 def test_compiled_steps_read_what_the_gpu_counts(kind, options):
     """Numbers of steps and rates that are tensors there: one program, with the bits of calls, also in replays."""

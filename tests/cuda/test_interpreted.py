@@ -422,7 +422,7 @@ def test_arguments_are_checked(interpreter):
 
 def mutated(template, old, new):
     """``template`` with ``old`` replaced in its source."""
-    source = "".join(templates.linecache.cache[f"<template {template.name}>"][2])
+    source = template.function.source
     assert old in source, f"{old!r} is not in {template.name}"
     name = f"{template.name}_mutant"
     function = templates.compile_template(name, source.replace(template.name, name).replace(old, new))

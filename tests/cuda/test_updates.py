@@ -225,7 +225,7 @@ def test_options_that_exclude_each_other():
 @on_gpus
 @pytest.mark.parametrize("options", ADAM)
 @pytest.mark.parametrize("kind", [optim.Adam, optim.AdamW])
-@pytest.mark.parametrize("foreach", [None, False])
+@pytest.mark.parametrize("foreach", [None, pytest.param(False, marks=pytest.mark.slow)])
 def test_steps_counted_on_the_gpu(kind, options, foreach):
     """The same numbers as with steps counted on the host, to a rounding; the count is a tensor."""
     for dtype, rounding in ((nbgrad.float64, 1e-12), (nbgrad.bfloat16, 4e-2), (nbgrad.float32, 2e-6)):
@@ -294,6 +294,54 @@ def test_a_step_in_a_cuda_graph():
     assert optimizer.state[params[0]]["step"].item() == 6
 
 
+# Of each the options that numbers of its steps follow from.
+COUNTED = {
+    "Adamax": {"weight_decay": 0.1},
+    "NAdam": {"momentum_decay": 0.5, "decoupled_weight_decay": True, "weight_decay": 0.1},
+    "RAdam": {"betas": (0.9, 0.99), "maximize": True},  # the variance is known from the sixth step on
+    "ASGD": {"lambd": 0.5, "t0": 3.0},
+    "RMSprop": {"momentum": 0.5, "centered": True},
+}
+
+
+@on_gpus
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow if kind in ("Adamax", "RMSprop") else ()) for kind in COUNTED]
+)
+def test_capturable_relatives_in_a_cuda_graph(kind):
+    """Eager steps, replays, and a step counted on the host behind them are those of the CPU; what they count is in the state."""
+    make, options = getattr(optim, kind), COUNTED[kind]
+    found, expected = parameters([(3, 5), (7,)], "cuda"), parameters([(3, 5), (7,)], "cpu")
+    rate = nbgrad.tensor(0.1, device="cuda")
+    there, here = make(found, lr=rate, capturable=True, **options), make(expected, lr=0.1, **options)
+    g = cuda.CUDAGraph()
+    for k in range(9):
+        if k == 6:  # as a scheduler does
+            rate.fill_(0.05)
+            here.param_groups[0]["lr"] = 0.05
+        give_gradients(expected, k)
+        here.step()
+        for p, like in zip(found, expected):
+            p.grad = nbgrad.empty_like(p) if p.grad is None else p.grad
+            p.grad.copy_(like.grad)
+        if k == 2:
+            with cuda.graph(g):
+                there.step()
+        if 2 <= k < 8:
+            g.replay()
+        elif k < 2:
+            there.step()
+        else:
+            state, there = there.state_dict(), make(found, lr=0.05, **options)
+            there.load_state_dict({**state, "param_groups": there.state_dict()["param_groups"]})
+            there.step()
+        assert_near(found, expected, 5e-6)
+    for p, q in zip(found, expected):
+        assert {name: pytest.approx(x, 1e-6) for name, x in here.state[q].items() if not isinstance(x, nbgrad.Tensor)} == {
+            name: there.state[p][name] for name, x in here.state[q].items() if not isinstance(x, nbgrad.Tensor)
+        }
+
+
 @on_gpus
 def test_what_a_cuda_graph_would_freeze_is_refused():
     """A step that is counted on the host, and a state that is yet to be made; the parameters are as they were."""
@@ -316,5 +364,6 @@ def test_capturable_is_of_gpus():
     """A parameter on the CPU is refused by the step, as in torch."""
     params = parameters([(3,)], "cpu")
     give_gradients(params, 1)
-    with pytest.raises(DeviceError, match="Adam: capturable=True, and a parameter is on cpu; expected it on a GPU"):
-        optim.Adam(params, capturable=True).step()
+    for kind in (optim.Adam, optim.NAdam, optim.Rprop):
+        with pytest.raises(DeviceError, match=rf"{kind.__name__}: capturable=True, and a parameter is on cpu"):
+            kind(params, capturable=True).step()

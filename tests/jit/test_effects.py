@@ -366,7 +366,7 @@ def test_what_a_program_that_acts_returns(form):
 
 
 # What computes the numbers of Adam's next step.
-NUMBERS = {"find", "_next_step", "<setcomp>", "scalars", "corrections", "sqrt", "_constants", "means"}
+NUMBERS = {"find", "_next_step", "<setcomp>", "scalars", "corrections", "sqrt", "counting", "rates", "constants", "means"}
 
 
 @pytest.mark.skipif(config.NATIVE == 0, reason="native code is off")

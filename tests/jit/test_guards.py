@@ -627,3 +627,27 @@ def test_classes_of_a_session_without_a_file_are_the_programs():
     environment = {**os.environ, "PYTHONPATH": str(Path(nbgrad.__file__).parent.parent)}
     done = subprocess.run([sys.executable, "-"], input=NOTEBOOK, capture_output=True, text=True, timeout=60, env=environment)
     assert done.returncode == 0, done.stderr
+
+
+def test_guards_of_another_size():
+    """Another size depends on what the first one did, without a look at every object, as long as all of that holds."""
+    held = SimpleNamespace(factor=2.0, numbers=[1.0])
+
+    def function(x):
+        return x * held.factor + held.numbers[0] + W[0] + len(held.numbers)
+
+    call = compile(function)
+    for size in (2, 3):
+        x = nbgrad.ones(size)
+        assert nbgrad.equal(call(x), function(x))
+    first, second = (variant.guards for variant in call.variants)
+    assert second.tensors is first.tensors and second.names == first.names and second.cells == first.cells
+    held.factor = 3.0
+    for size in (4, 2, 3):
+        x = nbgrad.ones(size)
+        assert nbgrad.equal(call(x), function(x))
+    assert call.variants[-1].guards.tensors is not first.tensors
+    held.numbers.append(5.0)
+    for size in (4, 5):
+        x = nbgrad.ones(size)
+        assert nbgrad.equal(call(x), function(x))

@@ -114,3 +114,22 @@ def test_calls_without_a_kernel_of_their_own_stay_calls():
     """Several steps, or values that are looked at."""
     made = schedule(trace(lambda x: x.sort()[0] * 2, nbgrad.ones(5))).steps
     assert [type(step) for step in made][-1] is Launch and any(isinstance(step, Host) for step in made)
+
+
+@pytest.mark.parametrize("dtype", [nbgrad.float16, nbgrad.bfloat16])
+def test_half_types_share_a_loop_in_which_calls_round(dtype):
+    """After each call, and numbers before it where the call rounds them; there and back."""
+
+    def chain(x, y):
+        z = nbgrad.where(x > 0.1, (x * 0.1 + y) / 3.0, x**2)
+        return (z - 1.7).tanh() * y * 3e4, x != 0.3
+
+    x = nbgrad.tensor([*SPECIAL, *np.linspace(-2, 2, 50)]).to(dtype)
+    y = x.flip(0) * 1.7
+    assert steps_of(chain, x, y) == [["gt", "mul", "add", "div", "square", "where", "sub", "tanh", "mul", "mul", "ne"]]
+    compiled, x = compile(chain), x.requires_grad_()
+    for _ in range(2):
+        for one, other in zip(compiled(x, y), chain(x, y)):
+            np.testing.assert_array_equal(one.detach().double().numpy(), other.detach().double().numpy())
+        found, expected = (nbgrad.grad(f(x, y)[0], x, y)[0].double().numpy() for f in (compiled, chain))
+        np.testing.assert_array_equal(found, expected)

@@ -6,18 +6,19 @@ for float32, mpmath for float64, Python's integers and fractions for what is exa
 
 from __future__ import annotations
 
+import ctypes
 import math
 import platform
 import re
 from fractions import Fraction
 from functools import cache
 
+import llvmlite.binding as llvm
 import mpmath as mp
-import numba
 import numpy as np
 import pytest
-from numba import types
 
+import nbgrad
 from nbgrad.base.errors import DTypeError, KernelError
 from nbgrad.kernels import prims, scalars
 from nbgrad.kernels.cpu import build, emit
@@ -67,58 +68,22 @@ TRANSCENDENTAL = {
 DOMAIN_ONLY = ("asin", "acos", "acosh", "atanh", "log", "log2", "log10", "log1p", "sqrt", "rsqrt")
 
 
-def numba_wrap(function):
-    """A function compiled by Numba, always inlined, without reference counts or wrappers.
-
-    ``_nrt=False``: otherwise every function drags in the reference-count runtime and its symbols. ``forceinline``, not
-    ``inline="always"``: LLVM then keeps this function's own fast-math flags (none) inside a loop that reassociates.
-    ``error_model="numpy"``: a division by zero must not raise, and its branch would stop the vectoriser.
-    """
-    options = {
-        "forceinline": True,
-        "_nrt": False,
-        "no_cpython_wrapper": True,
-        "no_cfunc_wrapper": True,
-        "error_model": "numpy",
-        "fastmath": False,
-    }
-    return numba.njit(**options)(function)
+KERNEL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
 
-def bound(name: str, dtype: str, table=None):
-    """A scalar function compiled for the CPU, to be inlined into a loop."""
-    function = (table or scalars.FUNCTIONS)[name]
-    return numba_wrap(
-        instantiate(function, prims.cpu_prims(dtype), scalars.BY_DTYPE.get(dtype), dtype if dtype in REAL else None, numba_wrap)
-    )
+def program(name: str, dtype: str, table=scalars.FUNCTIONS) -> build.Program:
+    """The kernel that computes a scalar function of contiguous operands; predicates fill a boolean array."""
+    loop = elementwise_loop(("bool" if name in PREDICATES else dtype,), ((dtype, False),) * table[name].__code__.co_argcount)
+    return build.Program(name, loop, dtype, (("scalar", table[name]),))
 
 
-@cache
-def compiled(name: str, dtype: str, precise: bool = False, integer: bool = False):
-    """``loop(out, x)`` or ``loop(out, x, y)`` over contiguous arrays of ``dtype``; predicates fill a boolean array."""
+def call(name: str, dtype: str, *operands, precise: bool = False, integer: bool = False) -> np.ndarray:
+    """``name`` of whole arrays, by its compiled kernel."""
     table = scalars.PRECISE if precise else scalars.INT_FUNCTIONS if integer else scalars.FUNCTIONS
-    scalar = bound(name, dtype, table)
-    arity = table[name].__code__.co_argcount
-    operand = types.Array(getattr(types, dtype), 1, "C")
-    result = types.Array(types.boolean, 1, "C") if name in PREDICATES else operand
-
-    def unary(out, x):
-        for i in range(out.size):
-            out[i] = scalar(x[i])
-
-    def binary(out, x, y):
-        for i in range(out.size):
-            out[i] = scalar(x[i], y[i])
-
-    signature = types.void(result, *[operand] * arity)
-    return numba.njit(signature, error_model="numpy")({1: unary, 2: binary}[arity])
-
-
-def call(name: str, dtype: str, *operands, **kind) -> np.ndarray:
-    """``name`` of whole arrays, by its compiled loop."""
     operands = [np.ascontiguousarray(x, dtype).ravel() for x in operands]
     out = np.empty(operands[0].size, np.bool_ if name in PREDICATES else dtype)
-    compiled(name, dtype, **kind)(out, *operands)
+    pointers = (ctypes.c_void_p * (2 + len(operands)))(None, *[array.ctypes.data for array in (out, *operands)])
+    KERNEL(build.address(program(name, dtype, table)))(None, None, 0, out.size, pointers)
     return out
 
 
@@ -442,15 +407,13 @@ def test_numpy_and_compiled_versions_agree_bit_for_bit(name, dtype):
 @cache
 def llvm_text(name: str, dtype: str) -> str:
     """The optimised LLVM text of the kernel that computes a scalar function, by the compiler of kernels."""
-    loop = elementwise_loop((dtype,), ((dtype, False),) * scalars.FUNCTIONS[name].__code__.co_argcount)
-    program = build.Program(name, loop, dtype, (("scalar", scalars.FUNCTIONS[name]),))
     found = list[str]()
 
     def optimise(module, passes) -> None:
         passes.getModulePassManager().run(module, passes)
         found.append(str(module))
 
-    emit.Emitter().emit(build.text_of(program, name), optimise=optimise)
+    emit.Emitter().emit(build.text_of(program(name, dtype), "kernel"), optimise=optimise)
     return found[0]
 
 
@@ -475,7 +438,7 @@ def test_no_library_is_called(name, dtype):
     """The machine code is self-contained: no symbol of libm (with hardware fma)."""
     if platform.machine() not in ("x86_64", "AMD64", "aarch64", "arm64"):
         pytest.skip("assembly of this machine is not known")
-    (assembly,) = compiled(name, dtype).inspect_asm().values()
+    assembly = emit.host_machine().emit_assembly(llvm.parse_assembly(llvm_text(name, dtype)))
     assert not re.search(rf"\b_?(fma|{name})f?(@PLT)?$", assembly, re.MULTILINE)
 
 
@@ -575,8 +538,30 @@ def test_half_types_have_no_primitives():
         prims.numpy_prims(np.float16)
 
 
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+def test_numbers_of_half_types_within_float32(half):
+    """Rounding without a conversion gives what a half type would store, to the sign of zero: of all exponents, and ties."""
+    rng = np.random.default_rng(SEED)
+    x = rng.integers(-(2**31), 2**31, 20_000).astype(np.int32).view(np.float32)
+    ties = rng.integers(-(2**15), 2**15, 5_000) * 2**16 + 2 ** rng.choice([12, 15], 5_000)
+    x = np.concatenate(
+        [
+            x,
+            ties.astype(np.int32).view(np.float32),
+            np.float32([0.0, -0.0, 65519.9, 65520, -65520, 2**-24, 2**-25, 3 * 2**-26, 2**-14, np.inf]),
+        ]
+    )
+    with np.errstate(all="ignore"):
+        found = instantiate(scalars.NEAREST[f"nearest_{half}"], prims.numpy_prims("float32"), {}, "float32")(x)
+        wanted = x.astype(np.float16).astype(np.float32) if half == "float16" else nbgrad.tensor(x).bfloat16().float().numpy()
+    np.testing.assert_array_equal(found, wanted)
+    number = ~np.isnan(x)
+    np.testing.assert_array_equal(np.signbit(found[number]), np.signbit(wanted[number]))
+
+
 def test_functions_by_dtype():
     """Real dtypes name the functions plainly, integers with a prefix, complex ones have none."""
     assert scalars.functions("float32")["exp"] is scalars.FUNCTIONS["exp"]
+    assert scalars.functions("float32").keys() - scalars.functions("float64").keys() == scalars.NEAREST.keys()
     assert scalars.functions("int8")["int_floor_divide"] is scalars.INT_FUNCTIONS["floor_divide"]
     assert scalars.functions("complex64") == {}

@@ -45,3 +45,34 @@ def test_max_pools_give_cotangents_to_the_first_of_the_greatest(row, settings, g
 def test_means_of_adaptive_windows_of_different_sizes_may_be_infinite():
     """A window with fewer elements than others has none of them twice."""
     assert F.adaptive_avg_pool1d(nbgrad.tensor([[[LOW, LOW, 1.0, 3.0, 5.0]]]), 3).tolist() == [[[LOW, LOW, 4.0]]]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.max_pool2d(x, 2),
+        lambda x: F.avg_pool2d(x, 2, count_include_pad=False),
+        lambda x: F.conv2d(x, nbgrad.arange(32.0).reshape(2, 4, 2, 2).transpose(2, 3)),
+    ],
+    ids=["greatest", "means", "convolution"],
+)
+def test_images_with_gaps_are_those_without(function):
+    """In the first call and in those whose plans are known, and so are the gradients."""
+    x = nbgrad.arange(2 * 4 * 8 * 8.0).reshape(2, 4, 8, 8).cos()[:, :, ::2, 1:7].requires_grad_()
+    copy = x.detach().contiguous().requires_grad_()
+    expected = function(copy)
+    (g,) = nbgrad.grad(expected.square().sum(), copy)
+    for _ in range(3):
+        out = function(x)
+        assert out.tolist() == expected.tolist()
+        assert nbgrad.grad(out.square().sum(), x)[0].tolist() == g.tolist()
+
+
+@pytest.mark.parametrize("wide, settings", [(17, (3, 2)), (33, (5, 2, 2)), (32, (3, 2, 1, 2)), (4101, (4, 2, 1))])
+def test_cotangents_of_windows_that_overlap(wide, settings):
+    """They are added where the places of the greatest are, of lines of any length, the first of equal ones."""
+    x = (nbgrad.arange(2.0 * wide) * 0.7).sin().round(decimals=1).reshape(1, 2, wide).requires_grad_()
+    out, places = F.max_pool1d(x, *settings, return_indices=True)
+    g = nbgrad.arange(1.0, 1.0 + out.numel()).reshape(out.shape)
+    expected = nbgrad.zeros(1, 2, wide).scatter_add(2, places, g)
+    assert nbgrad.equal(nbgrad.grad(F.max_pool1d(x, *settings), x, g)[0], expected)

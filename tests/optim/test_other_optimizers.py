@@ -213,7 +213,6 @@ def test_compiled_steps(kind):
         (lambda p: optim.Adamax(p, betas=(0.9, 1.0)), RangeError, r"Adamax: betas\[1\] is 1.0"),
         (lambda p: optim.NAdam(p, betas=0.9), ArgumentError, "NAdam: betas is 0.9, expected two numbers"),
         (lambda p: optim.NAdam(p, momentum_decay=-1), RangeError, "NAdam: momentum_decay is -1"),
-        (lambda p: optim.RAdam(p, capturable=True), NotSupportedError, "RAdam: capturable"),
         (lambda p: optim.ASGD(p, weight_decay=-1), RangeError, "ASGD: weight_decay is -1"),
         (lambda p: optim.Rprop(p, etas=(1.5, 1.2)), RangeError, r"Rprop: etas is \(1.5, 1.2\)"),
         (lambda p: optim.Adadelta(p, differentiable=True, foreach=True), RangeError, "expected neither foreach nor fused"),

@@ -20,7 +20,10 @@ from typing import Any
 import numpy as np
 
 from ...base import config
+from .algebra import products_and_solvers
+from .bits import bits
 from .report import Report, versions
+from .waits import waits
 
 __all__ = ["STAGES", "Stage", "run_stage"]
 
@@ -269,12 +272,15 @@ OTHERS = " and ".join(
 STAGES = (
     Stage("environment", environment),
     Stage("kernels", cubins),
+    Stage("bits", bits),
     Stage("errors", errors),
     Stage("memory", tested("test_memory.py", "test_devices.py", "test_device.py")),
     Stage("operations", tested("test_samples_on_device.py", options=("--slow",))),
     Stage("streams", tested("test_streams.py")),
+    Stage("waits", waits),
     Stage("captures", tested("test_cuda_graphs.py")),
     Stage("other tests", tested("", options=("-k", OTHERS))),
+    Stage("products and solvers", products_and_solvers),
     Stage("other libraries", others),
     Stage("sanitizer", sanitizer),
     Stage("speed", speed),

@@ -80,10 +80,9 @@ class Pending:
         Raises:
             OverflowError: of a number that native code would refuse.
         """
-        if any(type(x) is int and not -LARGE <= x < LARGE for x in operands) and not any(
-            x.layout.dtype.differentiable for x in (*outs, *operands) if isinstance(x, Tensor)
-        ):
-            raise OverflowError("an int is larger than words of 64 bits.")
+        for x in operands:
+            if type(x) is int and not -LARGE <= x < LARGE:
+                refuse_large(outs, operands)
         places = [Place(x._storage_.array, x._offset_) if isinstance(x, Tensor) else x for x in (*outs, *operands)]
         self.launches.append(Launch(plan, places))
         for x in outs:
@@ -160,6 +159,16 @@ class Pending:
                 self.copies.setdefault(id(storage.array), copied(storage).array)
             self.run(alive)
         self.launches, self.unknown = [], set()
+
+
+def refuse_large(outs: Sequence[Tensor], operands: Sequence[Any]) -> None:
+    """Refuse an int that is no number of the results.
+
+    Raises:
+        OverflowError: nothing among these is of floating numbers.
+    """
+    if not any(x.layout.dtype.differentiable for x in (*outs, *operands) if isinstance(x, Tensor)):
+        raise OverflowError("an int is larger than words of 64 bits.")
 
 
 def blank(template: Tensor) -> Tensor:

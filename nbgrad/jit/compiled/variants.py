@@ -52,8 +52,10 @@ class Variant(Run):
     def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool, numbers: frozenset[int], follow: bool, kept: State):
         self.numbers, self.state = numbers, kept
         self.cost, self.given, self.paths = Cost(), tree, paths_of_leaves(fn, tree)
-        others = [x for x in leaves if not isinstance(x, (Tensor, *PLAIN)) and (callable(x) or isinstance(x, Enum))]
-        self.guards = Guards(fn, *others, *kinds_in(tree))
+        others: tuple = tuple(x for x in leaves if not isinstance(x, (Tensor, *PLAIN)) and (callable(x) or isinstance(x, Enum)))
+        known = kept.known(others := (*others, *kinds_in(tree)))
+        self.guards = Guards(fn, *others) if known is None else known.again()
+        self.guards.keep()
         if self.guards.outside:
             raise GraphError(f"{self.guards.outside[0]}: may be another one in every call. Hint: {OUTSIDE}.")
         self.require_values(numbers, follow)
@@ -66,6 +68,7 @@ class Variant(Run):
             else:  # the function's own
                 self.before.release()
             raise
+        kept.guards = None if self.once else self.guards
 
     def require_values(self, numbers: frozenset[int], follow: bool) -> None:
         """Take numbers by their values where the program may ask for their exact class: NOTE [Classes of numbers] of identities.py.

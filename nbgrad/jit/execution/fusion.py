@@ -3,7 +3,8 @@
 NOTE [Stages]: a call of a graph belongs to the first stage in which what it reads is in memory. Calls of one stage do not need one
 another, except for elementwise ones of one shape, which join a loop: there a value is at hand as soon as it is computed. The loops
 are those of operations (dispatch/plans.py): a loop for several calls is the loop of one formula with several results, whose kernel
-is compiled, and kept, like any other. Every operation rounds as it does alone.
+is compiled, and kept, like any other. Every operation rounds as it does alone: in a loop of half types, which computes in float32,
+each result is rounded to the half type, and on the CPU the numbers that a call rounds first (``exact`` of ops/core.py).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any, Mapping, NamedTuple
 
-from ...base.dtypes import DType, bool_, float32, float64
+from ...base.dtypes import DType, bfloat16, bool_, float16, float32, float64
 from ...base.errors import NbgradError
 from ...dispatch.formulas import Formula
 from ...dispatch.operands import dtype_of_kinds
@@ -23,7 +24,7 @@ from ...tensors.layout import Layout
 from ...tensors.storage import CPU, Device
 from ..ir.ir import Node, Value
 
-__all__ = ["Group", "Space", "formula_of", "plan_of_group", "space_of"]
+__all__ = ["Group", "Space", "formula_of", "is_half", "plan_of_group", "space_of"]
 
 MOST_CALLS = 64  # in a loop: LLVM takes longer and longer, and registers are few
 MOST_POINTERS = 40
@@ -54,12 +55,17 @@ def space_of(node: Node) -> Space | None:
         dtype = dtype_of_kinds(op, kinds)
     except NbgradError:
         return None
-    if dtype not in (float32, float64) or out.dtype is not (bool_ if op.predicate else dtype) or not out.dense:
+    if dtype not in (float32, float64, float16, bfloat16) or out.dtype is not (bool_ if op.predicate else dtype) or not out.dense:
         return None
     for name, x in zip(op.operands, kinds):
         if type(x) is Layout and x.dtype is not (bool_ if name in op.boolean else dtype):
             return None
     return Space(out.shape, out.strides, dtype, out.device)
+
+
+def is_half(dtype: DType) -> bool:
+    """Whether loops of a dtype compute in another one."""
+    return dtype is float16 or dtype is bfloat16
 
 
 class Group:
@@ -99,16 +105,24 @@ class Group:
 NONE: Mapping[Value, Value] = MappingProxyType({})
 
 
-def formula_of(nodes: list[Node], stored: list[Value], viewed: Mapping[Value, Value] = NONE) -> tuple[Formula, list[Any]]:
+def formula_of(
+    nodes: list[Node], stored: list[Value], viewed: Mapping[Value, Value] = NONE, space: Space | None = None
+) -> tuple[Formula, list[Any]]:
     """What calls compute together, and the values and numbers that they read.
 
     Args:
         stored: the results.
         viewed: operands that are views, with what they show; that is read.
+        space: of the calls, where it may be one of half types.
     """
     params: list[tuple[str, bool]] = []
     reads: dict[Any, Expr] = {}
     known: dict[Value, Expr] = {}
+    half = space.dtype if space is not None and is_half(space.dtype) else None
+    rounds_numbers = half is not None and space is not None and space.device is CPU
+
+    def rounded(x: Expr) -> Expr:
+        return x if half is None or x.boolean else operation(f"nearest_{half.name}", x)
 
     def operand(x: Any, boolean: bool) -> Expr:
         x = viewed.get(x, x) if isinstance(x, Value) else x
@@ -123,8 +137,11 @@ def formula_of(nodes: list[Node], stored: list[Value], viewed: Mapping[Value, Va
     for node in nodes:
         op: Any = node.op
         values = {name: operand(x, name in op.boolean) for name, x in zip(op.operands, node.ins)}
+        if rounds_numbers:
+            first = [name for name, x in zip(op.operands, node.ins) if not isinstance(x, Value) and name not in op.exact]
+            values.update({name: rounded(values[name]) for name in first})
         (made,) = evaluate((op.expression(),), values, lambda name, xs: operation(name, *xs))
-        known[node.outs[0]] = made if isinstance(made, Expr) else constant(made)
+        known[node.outs[0]] = rounded(made if isinstance(made, Expr) else constant(made))
     operands = [x if isinstance(x, Value) else x[2] for x in reads]
     return Formula("fused", tuple(params), tuple([known[value] for value in stored])), operands
 
@@ -135,7 +152,7 @@ def plan_of_group(group: Group, stored: list[Value]) -> tuple[Plan, list[Any]]:
     Args:
         stored: what is read outside of it.
     """
-    formula, operands = formula_of(group.nodes, stored)
+    formula, operands = formula_of(group.nodes, stored, space=group.space)
     layouts = tuple([x.layout if isinstance(x, Value) else None for x in operands])
     outs: Any = tuple([value.layout for value in stored])
     return elementwise_plan(formula, group.space.dtype, layouts, outs), operands

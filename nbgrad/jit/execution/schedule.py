@@ -19,7 +19,7 @@ from ..ir.ir import Block, Control, Node, Value, values_in
 from ..ir.steps import Host, Place, Schedule, Step, Window
 from ..nodes.draws import RESERVE, steps_of_reserve
 from ..nodes.values import GUARD, guards_of
-from .fusion import Group, Space, plan_of_group, space_of
+from .fusion import Group, Space, is_half, plan_of_group, space_of
 from .launches import launch, launch_of
 from .row_strips import row_strips_of
 from .rows import attempts, column_ending, is_number_of_row, numbers_of, row_fold
@@ -57,7 +57,7 @@ def fill(made: Schedule, graph: Block, saved: tuple[Value, ...], apart: set[Spac
                 seen.add(root)
     loops: list[tuple[int, Step]] = []
     for group in groups:
-        if is_gpu(group.space.device):
+        if is_gpu(group.space.device) or is_half(group.space.dtype):
             loops += [(group.stage, step) for step in steps_of(group, seen, made)]
             continue
         ended = [ending for home, ending in endings.values() if home is group]
@@ -212,7 +212,7 @@ def endings_of(calls: list[tuple[int, Node]], groups: list[Group], made: Schedul
             if not isinstance(value, Value):
                 continue
             home = homes.get(made.owner(value))
-            if home is not None and not is_gpu(home.space.device):
+            if home is not None and not is_gpu(home.space.device) and not is_half(home.space.dtype):
                 ending = ending_of(node, home, stage, made) or column_ending(node, home, stage, made)
                 if ending is not None:
                     found[node] = home, ending

@@ -8,11 +8,13 @@ are looked at by the program itself: see ``note_arrays`` of capture.py.
 
 from __future__ import annotations
 
+import copy
 import functools
 import gc
 import os
 import sys
 import weakref
+from operator import is_
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import AbstractSet as Set, Any, Iterator
 
@@ -49,15 +51,19 @@ class Guards(Names):
     """The names that a function depends on.
 
     Attributes:
-        tensors, arrays: those among the objects.
+        others: what it was made of beside the function. tensors, arrays: those among the objects.
         classes: of the program, with those of their attributes that were noted.
         outside: names of what no graph holds: outside.py.
         modules: that are variables or attributes, with those of their names that were noted.
         late: modules that functions import when they run, and that are not there yet.
+        own: how many names and collections are those of the function and its ``others``; a capture adds some. ``kept``: ``seen``
+            of these, beyond the capture. Both since ``keep``.
     """
 
     def __init__(self, function: Any, *others: Any):
         super().__init__()
+        self.others = others
+        self.own, self.kept = (0, 0), dict[int, Any]()
         self.tensors: list[Tensor] = []
         self.arrays: list[np.ndarray] = []
         self.classes: dict[type, set[str]] = {}
@@ -83,6 +89,26 @@ class Guards(Names):
             self.outside.append("an iterator, which cannot be put back")
         if "are_deterministic_algorithms_enabled" in self.words:
             self.names += (dict_of(Settings), "deterministic", Settings.deterministic)
+
+    def keep(self) -> None:
+        """A capture begins, behind which others of the function may come: see ``again``."""
+        self.own, self.kept = (len(self.names), len(self.members.sizes)), dict(self.seen)
+
+    def serve_again(self, others: tuple) -> bool:
+        """Whether another capture of the function, with these ``others``, depends on the same, for all of it holds: see ``again``.
+
+        What weak references refer to must not be kept for that.
+        """
+        same = len(others) == len(self.others) and all(map(is_, others, self.others))
+        return same and not (self.members.references or self.is_late()) and self.hold()
+
+    def again(self) -> Guards:
+        """What another capture of the function depends on, where ``serve_again`` says yes, without a look at every object."""
+        made = copy.copy(self)
+        names, sizes = self.own
+        made.names, made.cells, made.members = self.names[:names], list(self.cells), self.members.again(sizes)
+        made.exchanged, made.seen = [], dict(self.kept)
+        return made
 
     def is_late(self) -> bool:
         """Whether a function has imported a module meanwhile that it looks into."""

@@ -99,6 +99,12 @@ class Size:
         self.count, self.known = len(value), set[Any](value) if named else set[Any]()
         self.others = len(value) - methods_in(value) if attributes else -1
 
+    def again(self) -> Size:
+        """The same for another capture; what does not matter may be others by now."""
+        made = Size(self.value, False, self.attributes)
+        made.named, made.known = self.named, set(self.known)
+        return made
+
     def settle(self, spoken: set[str], any_name: bool) -> None:
         """These are the names that the program speaks of; ``any_name``: beside those that it makes."""
         self.named = self.named and not (any_name and self.attributes)
@@ -121,6 +127,7 @@ class Members:
         orders: dicts, with their keys in order: orders.py.
         awkward: what only Python can compare: an object, how its members are read, and what they were. ``foreign``: the same of
             what anybody may change, and only this program's changes matter.
+        read: of ``foreign``, once that is settled, the objects, and how they are read.
         ordered: at which pair the words of orders begin.
         words: how many pairs follow, of an address and the word that is expected there. For native code.
     """
@@ -134,6 +141,7 @@ class Members:
         self.orders: list[tuple[dict, tuple]] = []
         self.awkward: list[tuple[Any, Callable, tuple]] = []
         self.foreign: list[tuple[Any, Callable, tuple]] = []
+        self.read: list[tuple[Any, Callable]] = []
         self.functions: list[tuple[FunctionType, tuple]] = []
         self.words, self.ordered = np.zeros(1, np.int64), 0
 
@@ -184,6 +192,20 @@ class Members:
         self.slots = [each for each in self.slots if (id(each[0]), each[1]) not in slots]
         self.awkward = [each for each in self.awkward if (id(each[0]), None) not in slots]
 
+    def again(self, sizes: int) -> Members:
+        """The same for another capture of a program whose members are as they were.
+
+        Args:
+            sizes: how many of the collections are the function's own.
+        """
+        made = Members()
+        made.sizes = [each.again() for each in self.sizes[:sizes]]
+        made.slots, made.caches = [list(each) for each in self.slots], [list(each) for each in self.caches]
+        made.kinds, made.references, made.orders = list(self.kinds), list(self.references), list(self.orders)
+        made.awkward, made.functions = list(self.awkward), list(self.functions)
+        made.foreign = [(value, read, read(value)) for value, read in self.read]
+        return made
+
     def moved(self) -> bool:
         """Whether what objects keep to themselves is not what it was."""
         return any(not equal(read(value), held) for value, read, held in (*self.awkward, *self.foreign))
@@ -201,6 +223,7 @@ class Members:
             for value, read, held in self.foreign
             if not equal(read(value), held) and not isinstance(value, CACHED)
         ]
+        self.read = [(value, read) for value, read, _ in self.foreign]
         self.foreign.clear()
         for cache in self.caches:
             cache[1] = misses(cache[0])[0]

@@ -43,7 +43,8 @@ def operand_of(node: Node, rewriting: Rewriting) -> Value | None:
     name, ins = node.name, node.ins
     x = ins[0] if ins else None
     if name in OPERATORS:
-        return beside_neutral(node, rewriting) if len(ins) == 2 and of_reals(node) else None
+        found = beside_neutral(node, rewriting) if len(ins) == 2 else None
+        return found if found is not None and of_reals(node) else None
     if not isinstance(x, Value) or len(node.outs) != 1:
         return None
     if name in COPIES:

@@ -36,7 +36,12 @@ def move_signs(graph: Graph) -> bool:
 
 def is_signed(node: Node) -> bool:
     """Whether a node is a sign, or may be one."""
-    return node.name == "neg" or any(type(x) in (int, float) and x == -1 for x in node.ins)
+    if node.op.name == "neg":
+        return True
+    for x in node.ins:  # asked of every node
+        if type(x) in (int, float) and x == -1:
+            return True
+    return False
 
 
 class Signs:

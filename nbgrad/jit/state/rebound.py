@@ -252,12 +252,19 @@ class State:
 
     Attributes:
         lock: held from where a call reads state to where it has written it.
+        guards: of the last program.
     """
 
     def __init__(self) -> None:
         self.lock = RLock()
         self.slots: list[Slot] = []
         self.lists: list[Any] = []
+        self.guards: Guards | None = None
+
+    def known(self, others: tuple) -> Guards | None:
+        """Guards that the next program may have again: of a function without state, with the same ``others``, and all hold."""
+        known = None if self.slots or self.lists else self.guards
+        return known if known is not None and known.serve_again(others) else None
 
     @contextmanager
     def alone(self) -> Iterator[None]:

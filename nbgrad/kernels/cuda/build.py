@@ -298,7 +298,7 @@ def text_for(
     rules, of_constants = functions.rules(prims_dtype(dtype))
     scope = Scope({**rules, **names}, {**scalar_source(scalar, dtype), **source}, narrowed_to(dtype), of_constants, layout)
     try:
-        return functions.kernel_text(template.function, kernel_name(template, scalar, dtype), scope, entry=entry)
+        return functions.kernel_text(ready(template.function), kernel_name(template, scalar, dtype), scope, entry=entry)
     except Refused as refused:
         raise KernelError(f"cuda: {template.name} of {scalar.__name__} contains {refused}, which no kernel may contain.") from None
 

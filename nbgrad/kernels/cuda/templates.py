@@ -19,7 +19,6 @@ division.)
 
 from __future__ import annotations
 
-import linecache
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
@@ -27,6 +26,7 @@ from typing import Callable, Iterable, NamedTuple, Sequence
 
 from ...base.dtypes import COMPLEX, dtype_of
 from ...base.errors import KernelError
+from ..texts import late_text, ready
 from .access import Access, Function, value_dtype, vector_lanes
 
 __all__ = [
@@ -88,7 +88,7 @@ class Template:
     @property
     def integers(self) -> int:
         """How many int64 parameters follow."""
-        return self.function.__code__.co_argcount - len(self.pointers) - self.values - (self.table > 0)
+        return ready(self.function).__code__.co_argcount - len(self.pointers) - self.values - (self.table > 0)
 
 
 def arguments_of(template: Template, dtype: str, args: Sequence) -> tuple[list, list, list[int]]:
@@ -444,9 +444,5 @@ def ceil_div(a: int, b: int) -> int:
 
 
 def compile_template(name: str, source: str) -> Function:
-    """The function that ``source`` defines as NAME, shown to tracebacks under ``<template name>``."""
-    source, filename = source.replace("NAME", name).lstrip(), f"<template {name}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    scope: dict = {}
-    exec(compile(source, filename, "exec"), scope)
-    return scope[name]
+    """The function that ``source`` defines as NAME; it is compiled when a kernel is made of it."""
+    return late_text(source.replace("NAME", name).lstrip(), f"template {name}", {}, name)[0]

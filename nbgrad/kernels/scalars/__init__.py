@@ -25,7 +25,7 @@ from .logarithm import log, log1p, log2, log10
 from .power import pow_
 from .tables import BY_DTYPE
 
-__all__ = ["FUNCTIONS", "INT_FUNCTIONS", "BY_DTYPE", "GUARDS", "PRECISE", "COMMON", "ABREAST", "functions"]
+__all__ = ["FUNCTIONS", "INT_FUNCTIONS", "BY_DTYPE", "GUARDS", "PRECISE", "COMMON", "ABREAST", "NEAREST", "functions"]
 
 # Each has a guard of its angle, and a version for any angle.
 OSCILLATING = {
@@ -111,6 +111,9 @@ FUNCTIONS: dict[str, Callable] = {
     "upper_gamma": gamma.upper_gamma,
 }
 
+# Of float32 alone: what a value becomes where it is stored in a half type, for loops that keep it.
+NEAREST: dict[str, Callable] = {"nearest_float16": rounding.nearest_float16, "nearest_bfloat16": rounding.nearest_bfloat16}
+
 INT_FUNCTIONS: dict[str, Callable] = {
     "floor_divide": integers.floor_divide,
     "trunc_divide": integers.trunc_divide,
@@ -156,10 +159,11 @@ ABREAST = frozenset({"exp", "expm1", "exp2", "log", "log2", "log10", "log1p", "s
 def functions(dtype: str) -> dict[str, Callable]:
     """The names that generated source may use at ``dtype``, besides the primitives.
 
-    Real dtypes have ``FUNCTIONS``, integers (and bool) ``INT_FUNCTIONS`` with the prefix ``int_``, complex dtypes none.
+    Real dtypes have ``FUNCTIONS``, float32 ``NEAREST`` too, integers (and bool) ``INT_FUNCTIONS`` with the prefix ``int_``, complex
+    dtypes none.
     """
     if dtype in BY_DTYPE:
-        return FUNCTIONS
+        return {**FUNCTIONS, **NEAREST} if dtype == "float32" else FUNCTIONS
     if dtype.startswith("complex"):
         return {}
     return {f"int_{name}": function for name, function in INT_FUNCTIONS.items()}

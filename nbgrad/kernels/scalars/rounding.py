@@ -34,6 +34,23 @@ def sqrt_(x):
     return sqrt(x)
 
 
+def nearest_float16(x):
+    """x rounded to a number that float16 has: half to even, of a float32."""
+    size = fabs(x)
+    bits = ibits(size)
+    normal = fbits(iand(iadd(iadd(bits, 0xFFF), iand(ishr(bits, 13), 1)), -0x2000))
+    # Adding 0.5 aligns the last bit of the sum with that of the smallest numbers.
+    near = where(size < 6.103515625e-05, (size + 0.5) - 0.5, normal)
+    near = where(size >= 65520.0, fbits(0x7F800000), near)
+    return copysign(where(x != x, x, near), x)
+
+
+def nearest_bfloat16(x):
+    """x rounded to a number that bfloat16 has: half to even, of a float32."""
+    bits = ibits(x)
+    return where(x != x, x, fbits(iand(iadd(iadd(bits, 0x7FFF), iand(ishr(bits, 16), 1)), -0x10000)))
+
+
 def fabs_(x):
     """The absolute value: the sign bit cleared."""
     return fabs(x)

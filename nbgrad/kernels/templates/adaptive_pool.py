@@ -53,18 +53,27 @@ OWN = """
     for k in one_by_one(x1 - x0):
         total = EACH
 """
-# The first element that equals the greatest.
+# The first element that equals the greatest: mostly one column alone has any.
 FIND = """
+    left, right, found = x0, x1, 0
+    for k in one_by_one(x1 - x0):
+        v = folded[x0 + k]
+        if (v == total) | ((v != v) & (total != total)):
+            left, found = x0 + k, found + 1
+    if found == 1:
+        right = left + 1
+    else:
+        left = x0
     place, i = 0, z0
     while i < z1:
         j = y0
         while j < y1:
-            k = x0
-            while k < x1:
+            k = left
+            while k < right:
                 v = x[(i * high + j) * wide + k]
                 if (v == total) | ((v != v) & (total != total)):
                     place = (i * high + j) * wide + k
-                    i, j, k = z1, y1, x1
+                    i, j, k = z1, y1, right
                 k += 1
             j += 1
         i += 1

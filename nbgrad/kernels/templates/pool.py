@@ -53,13 +53,15 @@ for a in range(kernel_0):
         if (i >= 0) & (i < deep) & (j >= 0) & (j < high):
             EACH
 """
-# The elements that windows have at one place, all inside.
-TAPS = """
+# The windows, of those of a line, that have an element at one place.
+TAP = """
 for c in range(kernel_2):
     at = left + c * dilation_2
     first = (step - 1 - at) // step if at < 0 else 0
     last = min(count, (wide - 1 - at) // step + 1) if wide - 1 - at >= 0 else 0
-    if step == 2:
+"""
+# The elements that windows have at one place, all inside.
+TAPS = f"""{TAP}    if step == 2:
         for k in few(last - first):
             STEP_2
     elif step == 1:
@@ -123,15 +125,52 @@ for k in few(count):
     free[k] = T(1.0)
 """
 SPACES = "line, free = at_T(stack(STACK), 0), at_T(stack(STACK), 0)"
+# Elements in even places, then those in odd ones: windows that begin at every second element have theirs side by side, and what is
+# found and added takes vectors; behind the last window there are some that are not free, so that no vector has a rest.
+APART = f"""
+origin = begin - begin % 2
+pairs = (end - origin) // 2
+for k in few(pairs):
+    seen[k], seen[HALF + k] = x[origin + 2 * k], x[origin + 2 * k + 1]
+    sums[k], sums[HALF + k] = out[here + origin + 2 * k], out[here + origin + 2 * k + 1]
+if origin + 2 * pairs < end:
+    seen[pairs], sums[pairs] = x[end - 1], out[here + end - 1]
+{TAP.strip()}
+    place = at + 2 * first - origin
+    base = place // 2 + place % 2 * HALF
+    some = last - first
+    for k in few((some + 15) // 16 * 16 if last == count else some):
+        v = seen[base + k]
+        m = line[first + k]
+        hit = ((v == m) | ((v != v) & (m != m))) & (free[first + k] != 0.0)
+        sums[base + k] += where(hit, given[first + k], T(0.0))
+        free[first + k] = where(hit, T(0.0), free[first + k])
+for k in few(pairs):
+    out[here + origin + 2 * k], out[here + origin + 2 * k + 1] = sums[k], sums[HALF + k]
+if origin + 2 * pairs < end:
+    out[here + end - 1] = sums[pairs]
+"""
+HALF = SPAN // 2 + 32  # some more than the windows have, for those behind them
+BESIDE = """
+if step == 2:
+    for k in few(count):
+        given[k] = g[k]
+    for k in range(count, count + 16):
+        free[k], line[k], given[k] = T(0.0), T(0.0), T(0.0)
+"""
 MATCHED = """x = at_T(pointer_word(args, OPERAND), ((unit * deep + i) * high + j) * wide * SIZE)
             here = (i * high + j) * wide
 """
 
 
-def matching(each: str, operand: int) -> str:
-    """What is done where the greatest of every window is found."""
-    loops = MATCHED.replace("OPERAND", str(operand)) + indent(stepped(MATCH + each), " " * 12)
-    return folding("-INF", GREATER, operand) + FREE + MET.replace("EACH", loops.lstrip())
+def matching(each: str, operand: int, apart: str = "") -> str:
+    """What is done where the greatest of every window is found; ``apart``: where windows begin at every second element."""
+    steps, before = stepped(MATCH + each), FREE
+    if apart:
+        steps = f"\nif (step == 2) & (kernel_2 > 2):{indent(apart, ' ' * 4)}else:{indent(steps, ' ' * 4)}"
+        before += BESIDE
+    loops = MATCHED.replace("OPERAND", str(operand)) + indent(steps, " " * 12)
+    return folding("-INF", GREATER, operand) + before + MET.replace("EACH", loops.lstrip())
 
 
 SHARED = """
@@ -164,10 +203,12 @@ TEXTS = {
     "max_pool_spread": in_head(
         LINE.replace("line =", "g =").replace("PLACE", "2")
         + matching(
-            "out[here + at + PLACE] += where(hit, g[first + k], T(0.0))\nfree[first + k] = where(hit, T(0.0), free[first + k])", 3
+            "out[here + at + PLACE] += where(hit, g[first + k], T(0.0))\nfree[first + k] = where(hit, T(0.0), free[first + k])",
+            3,
+            APART,
         ),
         NOTHING,
-        SPACES,
+        SPACES + "\n    seen, sums, given = at_T(stack(PAIRS), 0), at_T(stack(PAIRS), 0), at_T(stack(STACK), 0)",
     ),
 }
 
@@ -175,5 +216,9 @@ TEXTS = {
 @cache
 def pool_kernel(name: str, dtype: str) -> Callable:
     """The kernel of an operation for a real dtype."""
-    text = in_dtype(TEXTS[name].replace("STACK", str(STACK)), dtype)
+    sizes = {"STACK": STACK, "PAIRS": 16 * HALF, "HALF": HALF}
+    text = TEXTS[name]
+    for word, size in sizes.items():
+        text = text.replace(word, str(size))
+    text = in_dtype(text, dtype)
     return late_text(text, f"{name} {dtype}", {}, "kernel")[0]

@@ -9,6 +9,7 @@ exchanges              rows in the order that pivots give
 solvers, elimination,
 determinants           systems, inverses and determinants, by cuSOLVER and cuBLAS where they are
 reflections, spectra   QR, eigenvalues and singular values, by the same
+pooling                windows that are folded, and their cotangents
 standardise            rows with mean 0 and variance 1, their weights and biases, and all cotangents
 """
 
@@ -27,6 +28,7 @@ from . import (
     linalg as _linalg,
     losses as _losses,
     masks as _masks,
+    pooling as _pooling,
     reduce as _reduce,
     reflections as _reflections,
     scan as _scan,
@@ -52,6 +54,7 @@ _modules = (
     _linalg,
     _losses,
     _masks,
+    _pooling,
     _reduce,
     _reflections,
     _scan,
