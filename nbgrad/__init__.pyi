@@ -59,12 +59,12 @@ from .base.dtypes import (
 from .base.errors import (
     ArgumentError as ArgumentError, ArrayError as ArrayError, CacheError as CacheError, DTypeError as DTypeError,
     DatasetError as DatasetError, DeviceError as DeviceError, DimError as DimError, DivisionError as DivisionError,
-    FileError as FileError, GradError as GradError, GraphError as GraphError, InplaceError as InplaceError,
-    KernelError as KernelError, LeafError as LeafError, LinAlgError as LinAlgError, NamingError as NamingError,
-    NbgradError as NbgradError, NotSupportedError as NotSupportedError, NumberError as NumberError, OperatorError as OperatorError,
-    OutOfMemoryError as OutOfMemoryError, RangeError as RangeError, RootError as RootError, SettingError as SettingError,
-    ShapeError as ShapeError, SubscriptError as SubscriptError, UsageError as UsageError, VersionError as VersionError,
-    require_callable as require_callable,
+    FileError as FileError, GradError as GradError, GraphError as GraphError, IndexShapeError as IndexShapeError,
+    InplaceError as InplaceError, KernelError as KernelError, LeafError as LeafError, LinAlgError as LinAlgError,
+    ModeError as ModeError, NamingError as NamingError, NbgradError as NbgradError, NotSupportedError as NotSupportedError,
+    NumberError as NumberError, OperatorError as OperatorError, OutOfMemoryError as OutOfMemoryError, RangeError as RangeError,
+    RootError as RootError, SettingError as SettingError, ShapeError as ShapeError, SubscriptError as SubscriptError,
+    UsageError as UsageError, VersionError as VersionError, require_callable as require_callable,
 )
 from .base.grad_mode import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter, enable_grad as enable_grad,
@@ -831,7 +831,7 @@ def pad(input: Array, pad: Ints, mode: str = 'constant', value: Number | None = 
 def pairwise_distance(x1: Array, x2: Tensor, p: Number = 2.0, eps: Number = 1e-06, keepdim: _bool = False, *,
                       keepdims: _bool | None = None) -> Tensor:
     """The p-norm of x1 - x2 + eps over the last dimension."""
-def permute(x: Array, *dims: Ints | None) -> Tensor:
+def permute(x: Array, *each: Ints, dims: Ints | None = None) -> Tensor:
     """Dimensions in another order; ``x.permute(1, 0)`` or ``x.permute((1, 0))``."""
 def permute_copy(x: Array, dims: Ints | None, *, out: Tensor | None = None) -> Tensor: """What ``permute`` shows, copied."""
 pi: _float
@@ -868,7 +868,8 @@ def renorm(input: Array, p: Number, dim: _int, maxnorm: Number, *, out: Tensor |
 def repeat_interleave(input: Array, repeats: Ints | None = None, dim: Ints | None = None, *,
                       output_size: _int | None = None) -> Tensor:
     """Every element of a dimension repeated so many times in a row; without ``dim`` input is seen as one row."""
-def reshape(x: Array, *shape: Ints) -> Tensor: """The same elements under another shape: a view where strides allow, else a copy."""
+def reshape(x: Array, *each: Ints, shape: Ints | None = None) -> Tensor:
+    """The same elements under another shape: a view where strides allow, else a copy."""
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: MemoryFormat | None = None) -> Tensor:
     """Give ``x`` the shape of ``the_template``: see ``resize_``. With ``memory_format=preserve_format`` its order of elements
     too."""
@@ -889,7 +890,8 @@ def rsqrt_(input: Tensor) -> Tensor: """In place: 1 / sqrt(x). See ``rsqrt``."""
 def rsub(input: Operand, other: Operand, *, alpha: Number = 1) -> Tensor: """other - alpha * input."""
 def scatter(x: Array, dim: _int, index: Tensor, src: Tensor | None = None, *, value: Operand | None = None,
             reduce: str | None = None, out: Tensor | None = None) -> Tensor:
-    """``x`` with ``src`` (a tensor or a number) written along ``dim`` where ``index`` says; ``reduce="add"`` adds it."""
+    """``x`` with ``src`` (a tensor or a number) written along ``dim`` where ``index`` says; ``reduce="add"`` adds it,
+    ``"multiply"`` multiplies by it."""
 def scatter_add(x: Array, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``x`` with ``src`` added along ``dim`` where ``index`` says; repeated indices add up in row-major order."""
 def scatter_reduce(input: Array, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True,

@@ -17,6 +17,7 @@ from .base.errors import ArgumentError, RangeError
 from .creation.factories import as_tensor, empty, tensor
 from .methods.random import rand, randint
 from .tensors.arrays import values_of
+from .tensors.memory_format import MemoryFormat
 from .tensors.tensor import Tensor
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
@@ -183,10 +184,11 @@ def compare_numbers(actual: Any, expected: Any, wanted: Closeness, path: str) ->
         return
     absolute = abs(actual - expected)
     relative = absolute / abs(expected) if expected else math.inf
+    near = bool(rtol or atol)
     raise Difference(
-        f"Scalars are not {'close' if rtol or atol else 'equal'}!\n\nExpected {expected} but got {actual}.\n"
-        f"Absolute difference: {absolute} (up to {atol} allowed)\n"
-        f"Relative difference: {relative} (up to {rtol} allowed)",
+        f"Scalars are not {'close' if near else 'equal'}!\n\nExpected {expected} but got {actual}.\n"
+        f"Absolute difference: {absolute}{f' (up to {atol} allowed)' if near else ''}\n"
+        f"Relative difference: {relative}{f' (up to {rtol} allowed)' if near else ''}",
         path=path,
     )
 
@@ -277,6 +279,7 @@ def make_tensor(
     requires_grad: bool = False,
     noncontiguous: bool = False,
     exclude_zero: bool = False,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """A tensor of random elements, evenly distributed over ``[low, high)``.
 
@@ -286,9 +289,10 @@ def make_tensor(
         low, high: by default -9 and 9, for integers without sign 0 and 9.
         noncontiguous: every other element of the memory is left out, if there is more than one.
         exclude_zero: zeros become the smallest positive number, or 1.
+        memory_format: the order in which the elements lie in memory; not together with ``noncontiguous``.
 
     Raises:
-        RangeError: ``low`` is not below ``high``.
+        RangeError: ``low`` is not below ``high``; a memory format of what is not contiguous; integers that require grad.
 
     >>> import nbgrad
     >>> nbgrad.testing.make_tensor(2, 3, dtype=nbgrad.float64, low=1, high=1.5).shape
@@ -299,11 +303,16 @@ def make_tensor(
     high = (2 if dtype is bool_ else 10 if not dtype.differentiable else 9) if high is None else high
     if not low < high:
         raise RangeError(f"make_tensor: low must be below high, got {low} and {high}.")
+    if noncontiguous and memory_format is not None:
+        raise RangeError("make_tensor: noncontiguous and memory_format exclude each other. Hint: leave one out.")
+    if requires_grad and not dtype.differentiable:
+        raise RangeError(f"make_tensor: only floating and complex tensors can require gradients, got {dtype}.")
     drawn = elements(sizes, dtype, low, high).to(device)
     if exclude_zero:
         drawn[drawn == 0] = 1
     if noncontiguous and drawn.numel() > 1:
         drawn = empty(*sizes, 2, dtype=dtype).select(-1, 0).copy_(drawn)
+    drawn = drawn if memory_format is None else drawn.clone(memory_format=memory_format)
     return drawn.detach().requires_grad_(requires_grad)
 
 

@@ -228,12 +228,13 @@ def spare_leaves(op: str, x: Tensor) -> None:
     """Refuse a recorded write to elements of views that were made leaves.
 
     Raises:
-        InplaceError: there are such elements.
+        InplaceError: there are such elements. What was detached from the leaf is no relative: its writes are not the leaf's.
     """
-    written = None
+    written, base = None, base_of(x)
+    base = x if base is None else base
     for r in views_made_leaves[x._storage_]:
         leaf = r()
-        if leaf is None or not is_grad_leaf(leaf) or leaf._storage_ is not x._storage_:
+        if leaf is None or not is_grad_leaf(leaf) or leaf._storage_ is not x._storage_ or base_of(leaf) is not base:
             continue
         if written is None:
             written = places(x.layout, x._offset_)

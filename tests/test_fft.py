@@ -142,7 +142,7 @@ X = nbgrad.ones(2, 3)
         (lambda: fft.rfftn(X, dim=()), nbgrad.ShapeError, "no dimension to transform"),
         (lambda: fft.rfft(X + 0j), nbgrad.DTypeError, "fft.rfft: input is complex64, expected real numbers. Hint: fft.fft "),
         (lambda: fft.fft(X.half()), nbgrad.DTypeError, "input is float16, expected single or double precision"),
-        (lambda: fft.fftfreq(0), nbgrad.RangeError, "fft.fftfreq: "),
+        (lambda: fft.fftfreq(-1), nbgrad.RangeError, "fft.fftfreq: "),
         (lambda: fft.rfftfreq(2, dtype=nbgrad.int64), nbgrad.DTypeError, "expected a floating one"),
     ],
 )

@@ -642,3 +642,45 @@ def test_low_rank_refuses(call):
     """More directions than there are, a negative number of turns, no matrix."""
     with pytest.raises((nbgrad.RangeError, nbgrad.ShapeError), match="lowrank: "):
         call(nbgrad.ones(4, 3))
+
+
+# ---- values beside their vectors -----------------------------------------------------------------------------------------
+
+
+VALUES = {
+    "eigh": lambda x: linalg.eigh(x).eigenvalues,
+    "eig": lambda x: linalg.eig(x).eigenvalues.real,
+    "svd": lambda x: linalg.svd(x).S,
+    "svd of reduced bases": lambda x: linalg.svd(x, full_matrices=False).S,
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_equal_values_have_gradients_beside_their_vectors(name):
+    """The sum of all values of the unit matrix has the slope 1 in the direction of it: in passes that are recorded, in forward
+    mode and in transforms too."""
+    values, unit = VALUES[name], nbgrad.eye(3, dtype=nbgrad.float64)
+    x = unit.clone().requires_grad_()
+    for create_graph in (False, True):
+        (g,) = nbgrad.grad(values(x).sum(), x, create_graph=create_graph)
+        assert nbgrad.allclose(g, unit)
+    assert nbgrad.allclose(nbgrad.func.jacfwd(lambda x: values(x).sum())(unit), unit)
+    two = nbgrad.stack([unit, 2 * unit])
+    assert nbgrad.allclose(nbgrad.vmap(nbgrad.func.grad(lambda x: values(x).sum()))(two), unit.expand(2, 3, 3))
+
+
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4)], ids=str)
+def test_singular_values_beside_complete_bases(shape):
+    """They have the gradient that they have alone, of tall and of wide matrices."""
+    x = matrices(*shape)
+    beside, alone = (nbgrad.grad(s.pow(3).sum(), x)[0] for s in (linalg.svd(x).S, linalg.svdvals(x)))
+    assert nbgrad.allclose(beside, alone)
+
+
+def test_phases_are_not_asked_for_in_a_batch_of_cotangents():
+    """A batch of cotangents of complex eigenvectors gives what they give one by one."""
+    x = matrices(2, 2, complex=True)
+    y = linalg.eigh(x + x.mH).eigenvectors.abs().sum()
+    (both,) = nbgrad.grad(y, x, nbgrad.tensor([1.0, 2.0], dtype=y.dtype), is_grads_batched=True, retain_graph=True)
+    (one,) = nbgrad.grad(y, x)
+    assert nbgrad.allclose(both, nbgrad.stack([one, 2 * one]))

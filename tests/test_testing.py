@@ -91,3 +91,7 @@ def test_make_tensor(dtype):
         assert y.min() >= 2 and y.max() < 5
     with pytest.raises(ValueError, match="below high"):
         make_tensor(2, dtype=kind, low=2, high=1)
+    last = make_tensor((2, 3, 4, 5), dtype=kind, memory_format=nbgrad.channels_last)
+    assert last.stride() == (60, 1, 15, 3)
+    with pytest.raises(ValueError, match="exclude each other"):
+        make_tensor((2, 3, 4, 5), dtype=kind, memory_format=nbgrad.channels_last, noncontiguous=True)

@@ -22,6 +22,8 @@ __all__ = [
     "ArrayError",
     "OperatorError",
     "SubscriptError",
+    "IndexShapeError",
+    "ModeError",
     "DimError",
     "GradError",
     "VersionError",
@@ -72,6 +74,10 @@ class RangeError(NbgradError, ValueError):
     """An argument of the right type and an impossible value."""
 
 
+class ModeError(RangeError, NotImplementedError):
+    """The name of a way of computing something, which there is not."""
+
+
 class SettingError(RangeError, AssertionError):
     """Settings of a module that do not go together."""
 
@@ -100,6 +106,10 @@ class SubscriptError(ArgumentError, IndexError):
 
 class DimError(NbgradError, IndexError):
     """A dimension or an index out of range."""
+
+
+class IndexShapeError(ShapeError, IndexError):
+    """Indices that do not fit together, or as many values as there are indices."""
 
 
 class GradError(NbgradError):

@@ -30,7 +30,10 @@ __all__: list[str] = []
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different values in order, every NaN one of its own; with ``dim`` the different slices. Differentiating it is refused."""
-    dim = wrap("unique", dim, input.layout.ndim) if dim is not None and input.layout.ndim else dim
+    if dim is not None:
+        if not input.layout.ndim:
+            raise DimError("unique: input has no dimensions. Hint: dim=None.")
+        dim = wrap("unique", dim, input.layout.ndim)
     if input.layout.memory is not None:
         from .device_counts import distinct
 

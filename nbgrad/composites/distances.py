@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Callable
 
+from ..base.dtypes import promote_types
 from ..base.errors import DTypeError, RangeError, ShapeError
 from ..dispatch.arguments import require_tensors
 from ..lowering.distances import serves
@@ -60,14 +61,18 @@ def cdist(x1, x2, p=2.0, compute_mode=MODES[0]):
             batch = broadcast_shapes("cdist", [tuple(batch), tuple(x2.shape[:-2])])
             x1, x2 = (x.expand_shape((*batch, *x.shape[-2:])) for x in (x1, x2))
         return scalar.distances(x1, x2)
+    if not x1.shape[-1]:
+        p = 1  # rows of no elements are no distance apart, where a maximum of nothing is an error
     return (x1.unsqueeze(-2) - x2.unsqueeze(-3)).norm(p, -1)
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-08):
     """The cosine of the angle between x1 and x2 along dim; lengths are taken to be at least eps."""
     require_tensors("cosine_similarity", x1, x2)
-    if not (x1.dtype.is_floating_point and x2.dtype.is_floating_point):
-        raise DTypeError(f"cosine_similarity: x1 is {x1.dtype}, x2 is {x2.dtype}; expected floating dtypes.")
+    if x1.dtype is not x2.dtype:
+        x1, x2 = (x.to(promote_types(x1.dtype, x2.dtype)) for x in (x1, x2))
+    if not x1.dtype.is_floating_point:
+        raise DTypeError(f"cosine_similarity: x1 and x2 are {x1.dtype} in common; expected a floating dtype.")
     if x1.shape != x2.shape:
         x1, x2 = broadcast_tensors(x1, x2)
     lengths = (x.norm(2, dim, True).clamp_min(eps) for x in (x1, x2))

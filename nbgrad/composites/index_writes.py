@@ -161,7 +161,7 @@ CALLS.update({name + "_": call for name, call in INPLACE.items()})
 
 def scatter(x, dim, index, src=None, *, value=None, reduce=None):
     """``x`` with ``src`` (a tensor or a number) written along ``dim`` where ``index`` says; ``reduce="add"`` adds
-    it."""
+    it, ``"multiply"`` multiplies by it."""
     return scattered(CALLS, x, dim, index, src, value, reduce)
 
 
@@ -173,16 +173,17 @@ def scatter_(x, dim, index, src=None, *, value=None, reduce=None):
 def scattered(calls: dict, x, dim, index, src, value, reduce):
     """Functional or in place, by where the calls come from."""
     src = value if src is None else src
-    if reduce not in (None, "add"):
-        raise ArgumentError(f"scatter: reduce must be None or 'add', got {reduce!r}.")
-    if isinstance(src, Tensor):
-        from ..ops.indexing import fitted
-
-        return calls["scatter_add_src" if reduce else "scatter_src"](x, fitted(src, index), dim, index)
-    if reduce:
+    if reduce not in (None, "add", "multiply"):
+        raise ArgumentError(f"scatter: reduce must be None, 'add' or 'multiply', got {reduce!r}.")
+    if not reduce and not isinstance(src, Tensor):
+        return calls["scatter_value"](x, dim, index, src)
+    if not isinstance(src, Tensor):
         src = CALLS["new_full"](layout_of(x.layout.dtype, index.layout.shape, None, x.layout.device), src)
-        return calls["scatter_add_src"](x, src, dim, index)
-    return calls["scatter_value"](x, dim, index, src)
+    if reduce == "multiply":
+        return (x.scatter_reduce_ if calls is INPLACE else x.scatter_reduce)(dim, index, src, "prod")
+    from ..ops.indexing import fitted
+
+    return calls["scatter_add_src" if reduce else "scatter_src"](x, fitted(src, index), dim, index)
 
 
 def scatter_add_(x, dim, index, src):
@@ -225,7 +226,7 @@ def index_put_(x, indices, values, accumulate=False):
 
 def put(calls: dict, x, indices, values, accumulate):
     """Functional or in place, by where the calls come from."""
-    if not hasattr(indices, "__len__"):
+    if isinstance(indices, Tensor) or not hasattr(indices, "__len__"):
         raise ArgumentError(f"index_put: indices must be a tuple or list of Tensors, got {type(indices).__name__}.")
     if (
         len(indices) == 1

@@ -39,6 +39,12 @@ def is_recorded(x: Tensor) -> bool:
     return mode.enabled and not special and not x.layout.special and requires_grad(x)
 
 
+def has_slope(x: Tensor) -> bool:
+    """Whether a call may be differentiated. Then eigenvalues and singular values beside their vectors are results of operations of
+    their own, too: the derivative of a row of both goes through the gaps between values, and is NaN where two of them are equal."""
+    return bool(special) or x.layout.special or mode.enabled and requires_grad(x)
+
+
 def checked(name: str, x: Any, square: bool = False) -> Tensor:
     """The operand, if it is one."""
     require_tensors(name, x)
@@ -526,10 +532,13 @@ def qr(A, mode="reduced"):
 def eigh(A, UPLO="L"):
     """(eigenvalues, eigenvectors) of symmetric or Hermitian matrices, in ascending order; one triangle is looked at.
 
-    The gradient is that of a loss which does not depend on the sign or phase of the eigenvectors; equal eigenvalues have none.
+    The gradient is that of a loss which does not depend on the sign or phase of the eigenvectors; vectors of equal eigenvalues
+    have none.
     """
-    v, w = eigh_parts(scalar.eigh_row(checked("linalg.eigh", A, True), is_upper("linalg.eigh", UPLO)), A.shape[-1])
-    return EighResult(own_real(w), v.clone())
+    upper = is_upper("linalg.eigh", UPLO)
+    row = scalar.eigh_row(checked("linalg.eigh", A, True), upper)
+    v, w = eigh_parts(row, A.shape[-1])
+    return EighResult(scalar.known_hermitian_eigenvalues(A, row.detach(), upper) if has_slope(A) else own_real(w), v.clone())
 
 
 def is_upper(name: str, UPLO: str) -> bool:
@@ -555,8 +564,9 @@ def eigvalsh(A, UPLO="L"):
 @at_once(lambda A: ("eig", (A,), {}, eigen_pair))
 def eig(A):
     """(eigenvalues, eigenvectors) of square matrices: complex, the vectors of length 1, in no particular order."""
-    v, w = eigh_parts(scalar.eig_row(checked("linalg.eig", A, True)), A.shape[-1])
-    return EigResult(w.clone(), v.clone())
+    row = scalar.eig_row(checked("linalg.eig", A, True))
+    v, w = eigh_parts(row, A.shape[-1])
+    return EigResult(scalar.known_eigenvalues(A, row.detach()) if has_slope(A) else w.clone(), v.clone())
 
 
 @at_once(lambda A: ("eigvals", (A,), {}, first))
@@ -571,12 +581,23 @@ def eigvals(A):
 def svd(A, full_matrices=True, *, driver=None):
     """(U, S, Vh) with A = U @ diag(S) @ Vh, singular values in descending order.
 
-    The gradient is that of a loss which does not depend on the signs or phases of the vectors; equal singular values have none.
+    The gradient is that of a loss which does not depend on the signs or phases of the vectors; those of equal singular values
+    have none.
     """
     checked("linalg.svd", A)
-    m, n = A.shape[-2:]
-    u, s, v = svd_parts(scalar.svd_row(A, bool(full_matrices)), m, n, bool(full_matrices))
-    return SVDResult(u.clone(), own_real(s), v.clone())
+    (m, n), full = A.shape[-2:], bool(full_matrices)
+    row = scalar.svd_row(A, full)
+    u, s, v = svd_parts(row, m, n, full)
+    if not has_slope(A):
+        return SVDResult(u.clone(), own_real(s), v.clone())
+    known = (row if m == n or not full else reduced_row(u, s, v, min(m, n))).detach()
+    return SVDResult(u.clone(), scalar.known_singular_values(A, known), v.clone())
+
+
+def reduced_row(u, s, v, k: int):
+    """The row of ``svd`` without the vectors that complete the bases."""
+    flat = (*s.shape[:-1], -1)
+    return CALLS["cat"]([u.slice(-1, 0, k, 1).reshape(flat), s, v.slice(-2, 0, k, 1).reshape(flat)], -1)
 
 
 @at_once(lambda A, driver=None: ("svdvals", (A,), {}, first))
@@ -930,7 +951,7 @@ def tensorinv(A, ind=2):
     rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
     if math.prod(rows) != math.prod(columns):
         raise ShapeError(f"linalg.tensorinv: {list(rows)} and {list(columns)} must have as many elements.")
-    return inv(A.reshape((math.prod(rows), -1))).reshape((*columns, *rows))
+    return inv(A.reshape((math.prod(rows), math.prod(columns)))).reshape((*columns, *rows))
 
 
 def tensorsolve(A, B, dims=None):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.dtypes import float32, float64, int64
-from ..base.errors import DTypeError, RangeError, ShapeError
+from ..base.errors import DimError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import mode, special, traces
 from ..creation import factories
 from ..dispatch.arguments import require_tensors
@@ -147,10 +147,12 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     """(values, indices) of the k-th smallest element along dim, counted from 1; NaN counts as the greatest number.
 
     Raises:
-        RangeError: there is no k-th element.
+        RangeError: there is no k-th element. DimError: there is none at all.
     """
     require_tensors("kthvalue", input)
     size = input.shape[wrap("kthvalue", dim, input.ndim)] if input.ndim else 1
+    if not size:
+        raise DimError(f"kthvalue: dimension {dim} of {list(input.shape)} has no elements.")
     if not 1 <= k <= size:
         raise RangeError(f"kthvalue: k = {k} is out of range for dimension {dim}, expected 1 to {size}.")
     order = scalar.top_indices(input, k, dim, False) if input.ndim else input.argsort(dim, False, True)

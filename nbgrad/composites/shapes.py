@@ -8,8 +8,8 @@ from typing import Callable
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import int64
-from ..base.errors import ArgumentError, RangeError, ShapeError
+from ..base.dtypes import int64, result_dtype
+from ..base.errors import ArgumentError, ModeError, RangeError, ShapeError
 from ..base.grad_mode import mode
 from ..creation import factories
 from ..creation.constants import numbered
@@ -90,7 +90,13 @@ def rot90(input, k=1, dims=(0, 1)):
 
 def block_diag(*tensors):
     """Matrices along the diagonal of one, zeros elsewhere; vectors are rows, numbers matrices of one element."""
-    return CALLS["blocks"](tensors) if tensors else factories.empty((1, 0))
+    if not tensors:
+        return factories.empty((1, 0))
+    require_tensors("block_diag", *tensors)
+    if len({x.dtype for x in tensors}) > 1:
+        dtype = result_dtype([(x.dtype, x.ndim) for x in tensors])
+        tensors = tuple(x.to(dtype) for x in tensors)
+    return CALLS["blocks"](tensors)
 
 
 # ---- padding ----------------------------------------------------------------------------------------------------------
@@ -106,10 +112,11 @@ def pad(input, pad, mode="constant", value=None):
         mode: "constant" writes ``value`` (0); "reflect", "replicate" and "circular" repeat elements.
 
     Raises:
-        RangeError: an unknown mode, a ``value`` for another than "constant", or pairs that do not fit. ArgumentError: no pairs.
+        ModeError: an unknown mode. RangeError: a ``value`` for another than "constant", or pairs that do not fit.
+        ArgumentError: no pairs.
     """
     if mode not in PAD_MODES:
-        raise RangeError(f"pad: mode is {mode!r}, expected {', '.join(map(repr, PAD_MODES[:-1]))} or {PAD_MODES[-1]!r}.")
+        raise ModeError(f"pad: mode is {mode!r}, expected {', '.join(map(repr, PAD_MODES[:-1]))} or {PAD_MODES[-1]!r}.")
     if isinstance(pad, int):
         raise ArgumentError(f"pad: pad is {pad}, expected numbers in pairs, such as ({pad}, {pad}) for the last dimension.")
     if value and mode != "constant":

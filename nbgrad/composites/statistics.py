@@ -6,7 +6,7 @@ import math
 from typing import Any, Callable
 
 from ..base.calls import CALLS
-from ..base.dtypes import float32, get_default_dtype
+from ..base.dtypes import float32, get_default_dtype, int64
 from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..dispatch.arguments import require_tensors
 from ..dispatch.lowerings import prepared
@@ -94,6 +94,7 @@ def areas(name: str, y, x, dx, dim: int):
         raise ArgumentError(f"{name}: got x and dx. Hint: leave one out.")
     dim = wrap(name, dim, y.ndim)
     size = y.shape[dim]
+    y = y if y.dtype.differentiable else y.to(int64)  # small integers are added up as in ``sum``
     pairs = y.slice(dim, 1, None, 1) + y.slice(dim, 0, max(size - 1, 0), 1)
     return pairs * spacings(name, y, x, dx, dim) / 2, dim - y.ndim
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import UNSIGNED, DType, bool_, complex64, dtype_of
 from ..base.errors import ArgumentError
-from ..tensors.memory_format import MemoryFormat
+from ..tensors.memory_format import MemoryFormat, contiguous_format, order_of, preserve_format, strides_of
 from ..tensors.storage import CPU, Device, default_device, device as device_of
 from ..tensors.tensor import Tensor
 
@@ -95,7 +95,7 @@ def to(
     converted = convert(x, x.layout.dtype if dtype is None else dtype_of(dtype), copy and not away)
     if away:
         converted = moved("to", converted, target, non_blocking)
-    return converted if memory_format is None else converted.contiguous(memory_format=memory_format)
+    return arranged(converted, memory_format)
 
 
 def type_(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
@@ -143,12 +143,23 @@ DTYPES_OF_NAMES = {kind: dtype for dtype, kind in TYPE_NAMES.items()}
 METHODS = {method: dtype_of(name) for name, _, method in TORCH_TYPES}
 
 
+def arranged(x: Tensor, memory_format: MemoryFormat | None) -> Tensor:
+    """The tensor with its elements in the order of a memory format; itself if they are. For channels last the strides of
+    dimensions of one element count too, so that whoever reads the format from the strides finds it."""
+    if memory_format is None or memory_format is preserve_format:
+        return x
+    if memory_format is contiguous_format:
+        return x.contiguous()
+    order = order_of("to", memory_format, x.layout.ndim)
+    exact = order is not None and x.layout.strides == strides_of(x.layout.shape, order)
+    return x if exact else x.clone(memory_format=memory_format)
+
+
 def caster(name: str, dtype: DType):
     """The method that converts to one dtype."""
 
     def cast(self: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
-        converted = convert(self, dtype)
-        return converted if memory_format is None else converted.contiguous(memory_format=memory_format)
+        return arranged(convert(self, dtype), memory_format)
 
     cast.__name__ = cast.__qualname__ = name
     cast.__doc__ = f"The tensor as {dtype.name}; itself if it is."
@@ -168,8 +179,7 @@ def type_as(x: Tensor, other: Tensor) -> Tensor:
 
 def cpu(x: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
     """The tensor on the CPU; itself if it is there."""
-    there = moved("cpu", x, CPU)
-    return there if memory_format is None else there.contiguous(memory_format=memory_format)
+    return arranged(moved("cpu", x, CPU), memory_format)
 
 
 def cuda(x: Tensor, device=None, non_blocking: bool = False) -> Tensor:

@@ -141,6 +141,8 @@ def filled(layout: Layout, value) -> Tensor:
     """The same, of a dense layout."""
     if value == 0 and not is_negative_zero(value):
         return allocated("zeros", layout, np.zeros)
+    if isinstance(value, complex) and not layout.dtype.is_complex:  # NumPy would drop the imaginary part
+        value = fit_number("full", value, layout.dtype)
     with np.errstate(over="ignore"):  # what is too large for a floating dtype becomes infinite
         try:
             return allocated("full", layout, np.full, value)
@@ -806,10 +808,34 @@ def plain_array(data) -> np.ndarray:
     try:
         array = np.array(data)
     except ValueError:
+        refuse_ragged(data, shape_of_first(data))
         raise RangeError("tensor: the rows of the data have different lengths.") from None
     if array.dtype.kind == "O":
         raise RangeError("tensor: an integer does not fit int64, or the data are no numbers.")
     return array
+
+
+def shape_of_first(data) -> tuple[int, ...]:
+    """The shape of nested sequences, by their first members."""
+    return (len(data), *(shape_of_first(data[0]) if len(data) else ())) if isinstance(data, SEQUENCES) else ()
+
+
+def refuse_ragged(data, shape: tuple[int, ...]) -> None:
+    """Refuse nested sequences of another shape than their first members have.
+
+    Raises:
+        ArgumentError: a number stands in the place of a row, or a row in that of a number. RangeError: rows of another length.
+    """
+    if not shape:
+        if isinstance(data, SEQUENCES):
+            raise ArgumentError(f"tensor: {type(data).__name__} stands where a number is expected.")
+        return
+    if not isinstance(data, SEQUENCES):
+        raise ArgumentError(f"tensor: {type(data).__name__} stands where a row of {shape[0]} is expected.")
+    if len(data) != shape[0]:
+        raise RangeError(f"tensor: the rows of the data have different lengths, {shape[0]} and {len(data)}.")
+    for row in data:
+        refuse_ragged(row, shape[1:])
 
 
 def whole_numbers(data: Any, array: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import Tensor
 from ..base.dtypes import DTypeLike
+from ..base.errors import RangeError
 from ..creation.sampled import sampled, whole_number
 from ..ops.shapes import wrap
 from .transforms import Dims, Sizes, as_tensor, at_least_one, described, numbers, points, to_complex, to_half, to_real
@@ -272,12 +273,14 @@ def fftfreq(
         layout: nothing else than strided.
 
     Raises:
-        RangeError: n is less than 1.
+        RangeError: n is negative.
 
     >>> nbgrad.fft.fftfreq(4, 0.5)
     tensor([ 0.0000,  0.5000, -1.0000, -0.5000])
     """
-    n = at_least_one("fft.fftfreq", whole_number("fft.fftfreq", "n", n))
+    n = whole_number("fft.fftfreq", "n", n)
+    if n < 0:
+        raise RangeError(f"fft.fftfreq: n is {n}, expected a number of points.")
     counts = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "pin_memory": pin_memory}
     return frequencies("fftfreq", counts, n * d, out, **options)

@@ -14,7 +14,7 @@ import numpy as np
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import bool_, float32, int64
-from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ..base.errors import ArgumentError, DimError, DTypeError, IndexShapeError, ShapeError
 from ..base.grad_mode import traces
 from ..dispatch.lowerings import GeneralPlan, for_sizes
 from ..kernels.cpu.build import Program, address
@@ -411,6 +411,8 @@ def along_walk(op: str, layout: Layout, index: Layout, dim: int) -> IndexWalk:
     """
     shape = index.shape
     if (len(shape) or 1) != (layout.ndim or 1):
+        if not index.numel:  # no element is named
+            return IndexWalk(shape, index.strides, (0,) * len(shape), 1, 1, False, 0)
         raise ShapeError(f"{op}: index has {len(shape)} dimensions, the tensor {layout.ndim}; expected as many of each.")
     if not layout.ndim:
         return IndexWalk(shape, index.strides, (0,) * len(shape), 1, 1, False, 0)
@@ -454,11 +456,23 @@ def flat_walk(op: str, layout: Layout, index: Layout) -> IndexWalk:
 # ---- points, masks ----------------------------------------------------------------------------------------------------
 
 
+def points_of(op: str, shapes_of_indices: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """The common shape of index tensors.
+
+    Raises:
+        IndexShapeError: they do not broadcast.
+    """
+    try:
+        return broadcast_shapes(op, shapes_of_indices)
+    except ShapeError as error:
+        raise IndexShapeError(str(error)) from None
+
+
 def point_index(op: str, layout: Layout, indices: tuple) -> tuple[Tensor, tuple[int, ...]]:
     """The indexed dimensions, and one index that leads through all of them: see ``points_walk``.
 
     Raises:
-        DimError: more indices than dimensions, or several of which one is out of range. ShapeError: they do not broadcast.
+        DimError: more indices than dimensions, or several of which one is out of range. IndexShapeError: they do not broadcast.
     """
     if len(indices) > layout.ndim:
         raise DimError(f"{op}: {len(indices)} indices for {layout.ndim} dimensions.")
@@ -468,7 +482,7 @@ def point_index(op: str, layout: Layout, indices: tuple) -> tuple[Tensor, tuple[
     tensors = [int64_index(op, indices[d]) for d in dims]
     shape = tensors[0].layout.shape
     if any(t.layout.shape != shape for t in tensors):
-        shape = broadcast_shapes(op, [t.layout.shape for t in tensors])
+        shape = points_of(op, [t.layout.shape for t in tensors])
         tensors = [t if t.layout.shape == shape else CALLS["contiguous_copy"](CALLS["expand_shape"](t, shape)) for t in tensors]
     return offsets(op, layout, dims, tensors), dims
 
@@ -494,7 +508,7 @@ def points_shape(shape: tuple, indices: tuple) -> tuple:
     dims = [d for d, index in enumerate(indices) if index is not None]
     points = indices[dims[0]].layout.shape
     if len(dims) > 1:
-        points = broadcast_shapes("index", [indices[d].layout.shape for d in dims])
+        points = points_of("index", [indices[d].layout.shape for d in dims])
     lead = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     rest = [size for d, size in enumerate(shape) if d not in dims]
     return (*rest[:lead], *points, *rest[lead:])

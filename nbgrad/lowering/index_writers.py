@@ -8,7 +8,7 @@ from typing import Callable
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
+from ..base.errors import ArgumentError, DTypeError, IndexShapeError, RangeError, ShapeError
 from ..base.grad_mode import special
 from ..dispatch.lowerings import load_on_gpu, lowering, prepared
 from ..dispatch.prepared import recording_run
@@ -101,8 +101,8 @@ def scalar_values(op, x: Tensor, value) -> Tensor:
     kept = type(value) in (int, float) and value and not special  # -0.0 equals 0.0
     try:
         return (constant if kept else CALLS["new_full"])(layout_of(x.layout.dtype, (), None, x.layout.device), value)
-    except RangeError as error:
-        raise RangeError(str(error).replace("full", op.public, 1)) from None
+    except (RangeError, DTypeError) as error:
+        raise type(error)(str(error).replace("full", op.public, 1)) from None
 
 
 @lru_cache(maxsize=256, typed=True)
@@ -237,7 +237,7 @@ def index_into(op, x, source, attributes, reduction: str, fresh: bool, walk: Cal
 def check_rows(op: str, source: Layout, shape_of: Callable[[], tuple]) -> None:
     """Refuse a source of another shape than what it is written to, but a single number."""
     if source.ndim and source.shape != (shape := shape_of()):
-        raise ShapeError(f"{op}: source has shape {list(source.shape)}, expected {list(shape)}.")
+        raise IndexShapeError(f"{op}: source has shape {list(source.shape)}, expected {list(shape)}.")
 
 
 @writer("index_add_source")

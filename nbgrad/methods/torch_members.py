@@ -19,6 +19,8 @@ from ..creation.factories import empty_strided
 from ..creation.pinning import is_pinned, pinned
 from ..dispatch.inplace_views import inplace_view
 from ..modes.overrides import functions_of
+from ..ops.shapes import sizes
+from ..ops.spellings import as_several
 from ..tensors.batch_levels import leave_graph
 from ..tensors.streams import record_stream
 from ..tensors.tensor import Tensor
@@ -156,7 +158,7 @@ def resize(x: Tensor, *sizes: Any) -> Tensor:
     return x.reshape(*sizes)
 
 
-def sum_to_size(x: Tensor, *size: Any) -> Tensor:
+def sum_to_size(x: Tensor, *each: Any, size: Any = None) -> Tensor:
     """Sum over the dimensions that broadcasting ``size`` to the shape of ``x`` would add or stretch; of integers in int64.
 
     Raises:
@@ -166,7 +168,7 @@ def sum_to_size(x: Tensor, *size: Any) -> Tensor:
     >>> nbgrad.ones(2, 3).sum_to_size(1, 3)
     tensor([[2., 2., 2.]])
     """
-    shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    shape = sizes(each if size is None else as_several(size))
     own = x.layout.shape
     if len(shape) > len(own) or any(s not in (1, n) for s, n in zip(reversed(shape), reversed(own))):
         raise ShapeError(f"sum_to_size: {list(shape)} does not broadcast to {list(own)}.")

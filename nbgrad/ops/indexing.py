@@ -7,6 +7,7 @@ their versions (saved.Guarded), so that a change before the backward pass is an 
 from __future__ import annotations
 
 from ..base.dtypes import bool_
+from ..base.errors import IndexShapeError
 from ..base.grad_mode import special
 from . import shapes
 from .core import composite, elementwise, general
@@ -270,10 +271,10 @@ def put(x, index, source, accumulate=False):
     """``x``, seen as one row, with the elements of ``source`` written (or added) where ``index`` says.
 
     Raises:
-        ShapeError: not as many elements as indices.
+        IndexShapeError: not as many elements as indices.
     """
     if index.numel() != source.numel():
-        raise shapes.ShapeError(f"put: {source.numel()} elements for {index.numel()} indices, expected as many of each.")
+        raise IndexShapeError(f"put: {source.numel()} elements for {index.numel()} indices, expected as many of each.")
     return scalar.put_source(x, source, index, accumulate)
 
 

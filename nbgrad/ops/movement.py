@@ -273,9 +273,9 @@ def view(x, *shape, size=None, dtype=None):
     return x.view_shape(shapes.sizes(shape))
 
 
-def reshape(x, *shape):
+def reshape(x, *each, shape=None):
     """The same elements under another shape: a view where strides allow, else a copy."""
-    shape = shapes.sizes(shape)
+    shape = shapes.sizes(each if shape is None else as_several(shape))
     layout = x.layout
     if layout.contiguous:
         return x.view_shape(shape)
@@ -308,9 +308,9 @@ def reshape_as(x, other):
     return reshape(x, shape)
 
 
-def permute(x, *dims):
+def permute(x, *each, dims=None):
     """Dimensions in another order; ``x.permute(1, 0)`` or ``x.permute((1, 0))``."""
-    return x.permute_dims(shapes.sizes(dims))
+    return x.permute_dims(shapes.sizes(each if dims is None else as_several(dims)))
 
 
 def movedim(x, source, destination):
@@ -318,9 +318,9 @@ def movedim(x, source, destination):
     return x.permute_dims(shapes.moved(x.ndim, source, destination))
 
 
-def expand(x, *size):
+def expand(x, *each, size=None):
     """Dimensions of size 1 repeated without memory; -1 keeps a size."""
-    return x.expand_shape(shapes.sizes(size))
+    return x.expand_shape(shapes.sizes(each if size is None else as_several(size)))
 
 
 def expand_as(x, other):
@@ -488,8 +488,10 @@ def contiguous(x):
 
 
 def matrix_transpose(x):
-    """The last two dimensions exchanged."""
+    """The last two dimensions exchanged; of no dimensions the tensor itself."""
     if x.ndim < 2:
+        if not x.ndim:
+            return x.alias()
         raise ShapeError(f"mT: expected a matrix or a batch of them, got {x.ndim} dimensions.")
     return x.transpose(-2, -1)
 

@@ -350,7 +350,8 @@ class Members(Operators):
     def exp2(self) -> Tensor: """2**x."""
     def exp2_(self) -> Self: """In place: 2**x. See ``exp2``."""
     def exp_(self) -> Self: """In place: e**x. See ``exp``."""
-    def expand(self, *size: Ints) -> Tensor: """Dimensions of size 1 repeated without memory; -1 keeps a size."""
+    def expand(self, *each: Ints, size: Ints | None = None) -> Tensor:
+        """Dimensions of size 1 repeated without memory; -1 keeps a size."""
     def expand_as(self, other: Tensor) -> Tensor: """``x.expand(other.shape)``."""
     def expm1(self) -> Tensor: """e**x - 1, exact near 0."""
     def expm1_(self) -> Self: """In place: e**x - 1, exact near 0. See ``expm1``."""
@@ -574,7 +575,7 @@ class Members(Operators):
     @property
     def mH(self) -> Tensor: """The last two dimensions exchanged, and the elements conjugated."""
     @property
-    def mT(self) -> Tensor: """The last two dimensions exchanged."""
+    def mT(self) -> Tensor: """The last two dimensions exchanged; of no dimensions the tensor itself."""
     def map2_(self, x2: Tensor, x3: Tensor, callable: Callable) -> Self:
         """Replace every element by ``callable(element, element of x2, element of x3)``; errors as of ``map_``."""
     def map_(self, tensor: Tensor, callable: Callable) -> Self:
@@ -714,7 +715,7 @@ class Members(Operators):
         """Every element of one vector times every element of another, (n,) and (m,) -> (n, m)."""
     @property
     def output_nr(self) -> _int: """Which result of its ``grad_fn`` the tensor is."""
-    def permute(self, *dims: Ints | None) -> Tensor:
+    def permute(self, *each: Ints, dims: Ints | None = None) -> Tensor:
         """Dimensions in another order; ``x.permute(1, 0)`` or ``x.permute((1, 0))``."""
     def pin_memory(self, device: Device | str | None = None) -> Tensor:
         """The tensor in pinned memory, from which a GPU fetches while the program goes on; itself where it is there."""
@@ -770,7 +771,8 @@ class Members(Operators):
     """Whether gradients flow into the tensor; of leaves assignable."""
     def requires_grad_(self, requires_grad: _bool = True) -> Self:
         """Make a leaf require grad, or not; True is granted to a non-leaf too, which does already."""
-    def reshape(self, *shape: Ints) -> Tensor: """The same elements under another shape: a view where strides allow, else a copy."""
+    def reshape(self, *each: Ints, shape: Ints | None = None) -> Tensor:
+        """The same elements under another shape: a view where strides allow, else a copy."""
     def reshape_as(self, other: Tensor) -> Tensor: """``x.reshape(other.shape)``."""
     def resize(self, *sizes: Ints) -> Tensor: """The old form of ``reshape``: the number of elements stays."""
     def resize_(self, *sizes: Ints, size: Ints | None = None, memory_format: MemoryFormat | None = None) -> Self:
@@ -796,7 +798,8 @@ class Members(Operators):
     def rsub(self, other: Operand, *, alpha: Number = 1) -> Tensor: """other - alpha * input."""
     def scatter(self, dim: _int, index: Tensor, src: Tensor | None = None, *, value: Operand | None = None,
                 reduce: str | None = None) -> Tensor:
-        """``x`` with ``src`` (a tensor or a number) written along ``dim`` where ``index`` says; ``reduce="add"`` adds it."""
+        """``x`` with ``src`` (a tensor or a number) written along ``dim`` where ``index`` says; ``reduce="add"`` adds it,
+        ``"multiply"`` multiplies by it."""
     def scatter_(self, dim: _int, index: Tensor, src: Tensor | None = None, *, value: Number | None = None,
                  reduce: str | None = None) -> Self:
         """In place: scatter."""
@@ -878,7 +881,7 @@ class Members(Operators):
         """Sum over dimensions; integers and bools in int64."""
     def sum_to(self, shape: Ints) -> Tensor:
         """Sum over the dimensions that broadcasting to ``x.shape`` added or stretched; ``x`` itself if there are none."""
-    def sum_to_size(self, *size: Ints) -> Tensor:
+    def sum_to_size(self, *each: Ints, size: Ints | None = None) -> Tensor:
         """Sum over the dimensions that broadcasting ``size`` to the shape of ``x`` would add or stretch; of integers in int64."""
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> SVDTurned:
         """(U, S, V) with input = U @ diag(S) @ V^H: see ``linalg.svd``, which returns V^H."""

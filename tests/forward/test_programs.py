@@ -76,7 +76,7 @@ def dual_calls(row, call, arrays, dtype):
     ids=str,
 )
 def test_programs_compute_what_the_long_way_does(k, dtype, monkeypatch, request):
-    """For every sample: the bits of values and tangents. A third of the operations in each of two dtypes, unless all is asked for."""
+    """For every sample: the bits of values and tangents. A third of the operations in either dtype, unless all is asked for."""
     wrong, right = [], 0
     whole = request.config.getoption("--slow")
     for name, row in SAMPLES.items():

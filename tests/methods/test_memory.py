@@ -200,6 +200,16 @@ def test_cat_keeps_channels_last(dim):
     assert nbgrad.cat([last, rows], dim).is_contiguous() and nbgrad.cat([rows, last], dim).is_contiguous()
 
 
+@pytest.mark.parametrize("shape, strides", [((2, 1, 3, 3), (9, 1, 3, 1)), ((2, 3, 1, 1), (3, 1, 3, 3))], ids=str)
+def test_strides_of_one_element_tell_channels_last(shape, strides):
+    """``to`` gives such dimensions the strides of the format, and the tensor itself where it has them; ``contiguous`` asks for
+    the order of the elements alone."""
+    x = nbgrad.ones(*shape)
+    last = x.to(memory_format=nbgrad.channels_last)
+    assert last.stride() == strides == x.double().cpu(memory_format=nbgrad.channels_last).stride()
+    assert last.to(memory_format=nbgrad.channels_last) is last and x.contiguous(memory_format=nbgrad.channels_last) is x
+
+
 def test_cat_keeps_channels_last_of_volumes():
     """The same for five dimensions."""
     x = nbgrad.arange(48.0).reshape(2, 3, 2, 2, 2).to(memory_format=nbgrad.channels_last_3d)

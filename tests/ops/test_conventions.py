@@ -340,6 +340,13 @@ def test_differences_of_evenly_spaced_points(size, spacing, edge_order):
     assert np.allclose(*(nbgrad.grad((each**2).sum(), x)[0].numpy() for each in found))
 
 
+def test_trapezoids_of_small_integers():
+    """Pairs are added up in int64, as in sums: of uint8, of int32 at its end, and of truth values."""
+    assert nbgrad.trapezoid(nbgrad.tensor([200, 100, 250], dtype=nbgrad.uint8)).item() == 325.0
+    assert nbgrad.trapezoid(nbgrad.tensor([2**30] * 3, dtype=nbgrad.int32)).item() == 2.0**31
+    assert nbgrad.cumulative_trapezoid(nbgrad.tensor([True, True, False])).tolist() == [1.0, 1.5]
+
+
 def test_trapezoids_beside_more_points_than_values():
     """Coordinates of more dimensions than the values: the values are the same for all rows."""
     y, x = nbgrad.tensor([1.0, 3.0, 2.0]), nbgrad.tensor([[0.0, 1.0, 3.0], [0.0, 2.0, 3.0]])

@@ -866,3 +866,51 @@ def test_arrays_without_dimensions_are_numbers(item, key):
     x[key(item)] = 7
     array[key(item)] = 7
     assert np.array_equal(x.numpy(), array)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, i: x.__setitem__(i, 1j),
+        lambda x, i: x.index_fill(0, i, 1j),
+        lambda x, i: x.scatter(0, i, 1j),
+        lambda x, i: x.scatter(0, i, 1j, reduce="add"),
+        lambda x, i: nbgrad.zeros(2, 2)[i].new_full((2,), 1j),
+    ],
+)
+def test_complex_numbers_are_not_written_into_real_tensors(write):
+    """A complex number at indices is refused, where it would lose its imaginary part; one without it is real."""
+    with pytest.raises(nbgrad.DTypeError, match="complex"):
+        write(nbgrad.zeros(3), nbgrad.tensor([0, 1]))
+    x = nbgrad.zeros(3)
+    x[nbgrad.tensor([0, 1])] = 2 + 0j
+    assert x.tolist() == [2.0, 2.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, i: x[nbgrad.tensor([0, 1]), i],
+        lambda x, i: x.index_put((nbgrad.tensor([0, 1]), i), nbgrad.ones(3)),
+        lambda x, i: x.put(i, nbgrad.ones(2)),
+        lambda x, i: x.index_copy(0, i, x[:2]),
+    ],
+)
+def test_indices_that_do_not_fit_are_index_errors(call):
+    """Indices that do not broadcast, and values that are not as many: whoever catches IndexError or ValueError catches them."""
+    for kind in (IndexError, ValueError):
+        with pytest.raises(kind):
+            call(nbgrad.ones(3, 3), nbgrad.tensor([0, 1, 2]))
+
+
+def test_scatter_multiplies():
+    """By numbers and by tensors, in place too; the gradient is that of the product."""
+    x, index = nbgrad.tensor([2.0, 3.0], requires_grad=True), nbgrad.tensor([1, 1])
+    y = x.scatter(0, index, 5, reduce="multiply")
+    assert y.tolist() == [2.0, 75.0] and nbgrad.grad(y.sum(), x)[0].tolist() == [1.0, 25.0]
+    assert x.detach().clone().scatter_(0, index, nbgrad.tensor([2.0, 3.0]), reduce="multiply").tolist() == [2.0, 18.0]
+
+
+def test_an_index_without_elements_gathers_nothing():
+    """Whatever its rank is, as an empty list it comes with one."""
+    assert nbgrad.ones(2, 3).gather(0, nbgrad.tensor([], dtype=nbgrad.int64)).shape == (0,)

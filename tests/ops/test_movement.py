@@ -409,3 +409,25 @@ def test_joins_of_many(count, dim, dtypes):
         size = (2, 3, 3)[dim]
         own = weights.select(dim, last) if join is nbgrad.stack else weights.narrow(dim, last * size, size)
         assert nbgrad.equal(g, own.to(g.dtype))
+
+
+def test_sizes_and_dimensions_by_name():
+    """What methods take one by one may be given by name, too."""
+    x = nbgrad.arange(6.0).reshape(shape=(2, 3))
+    assert x.permute(dims=(1, 0)).shape == x.reshape(shape=[3, 2]).shape == (3, 2)
+    assert x.expand(size=(2, -1, -1)).shape == (2, 2, 3) and x.sum_to_size(size=(1, 3)).tolist() == [[3.0, 5.0, 7.0]]
+
+
+def test_a_number_is_its_own_transpose():
+    """As a matrix of one element is; conjugated by ``mH`` and ``adjoint``."""
+    z = nbgrad.tensor(1 + 2j)
+    assert z.mT.item() == 1 + 2j and z.mH.item() == z.adjoint().item() == 1 - 2j
+    with pytest.raises(nbgrad.ShapeError):
+        z.reshape(1).mT
+
+
+def test_blocks_on_a_diagonal_have_the_common_dtype():
+    """A tensor without dimensions counts less than others of its kind, as in arithmetic."""
+    half = nbgrad.eye(2, dtype=nbgrad.float16)
+    assert nbgrad.block_diag(nbgrad.tensor(1.0), half).dtype is nbgrad.float16
+    assert nbgrad.block_diag(half, nbgrad.tensor([1, 2])).dtype is nbgrad.float16

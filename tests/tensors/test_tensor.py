@@ -78,9 +78,12 @@ def test_tensor_copies_its_data():
 
 
 def test_ragged_data():
-    """Rows of different lengths make no tensor."""
+    """Rows of different lengths make no tensor, nor do numbers among rows."""
     with pytest.raises(ValueError):
         nbgrad.tensor([[1, 2], [3]])
+    for data in ([[1, 2], 3], [1, [2]]):
+        with pytest.raises(TypeError, match="stands where"):
+            nbgrad.tensor(data)
 
 
 @pytest.mark.parametrize("data", ["text", [1, "a"], object()], ids=["text", "mixed", "object"])

@@ -406,12 +406,11 @@ def test_data_of_another_shape_in_a_computed_tensor(shape, make):
         lambda base, w: base.mul_(w),
         lambda base, w: base[2:].mul_(w[2:]),
         lambda base, w: base.copy_(w),
-        lambda base, w: base.detach().mul_(w),
         lambda base, w: base.__setitem__(1, w[1]),
         lambda base, w: base.view(2, 2)[0].mul_(w[:2]),
         lambda base, w: base.index_add_(0, nbgrad.tensor([1]), w[:1]),
     ],
-    ids=["base", "sibling", "copy", "detached", "setitem", "rows", "index_add"],
+    ids=["base", "sibling", "copy", "setitem", "rows", "index_add"],
 )
 def test_recorded_write_to_the_base_of_such_a_leaf(write):
     """What is written has a history that the leaf cannot have, so the write is refused where it shows in the leaf."""
@@ -420,6 +419,19 @@ def test_recorded_write_to_the_base_of_such_a_leaf(write):
     with pytest.raises(nbgrad.InplaceError, match="leaf that requires grad"):
         write(base, w)
     assert view.is_leaf and base.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize("of", [0, 1], ids=["base", "leaf"])
+def test_recorded_write_to_what_was_detached_from_such_a_leaf(of):
+    """As with any leaf: what was detached gets the history, and the leaf the values; its own earlier saved values are refused."""
+    base, w = const([1.0, 2.0, 3.0, 4.0]), leaf([5.0])
+    view = base[1:3].requires_grad_()
+    square = view * view
+    cut = (base, view)[of].detach()
+    cut.mul_(w)
+    assert nbgrad.grad(cut.sum(), w)[0].item() == (10.0, 5.0)[of] and view.is_leaf and view.tolist() == [10.0, 15.0]
+    with pytest.raises(nbgrad.VersionError):
+        square.sum().backward()
 
 
 def test_recorded_write_beside_such_a_leaf():

@@ -24,8 +24,8 @@ from ...kernels.cuda.steps import ERRORS, Place, Step, Steps, Workspace, operand
 from ...kernels.cuda.templates import Template, collapse, index_source, strided_args, strided_grid
 from ...ops import shapes
 from ...ops.core import OPS
-from ...tensors.layout import Layout, broadcast_shapes, layout_of
-from ..index_walks import IndexWalk, check_index_dtype, points_walk, range_text
+from ...tensors.layout import Layout, layout_of
+from ..index_walks import IndexWalk, check_index_dtype, points_of, points_walk, range_text
 from .orders import Keys, sort_steps
 
 __all__ = ["Values", "Walk", "one_index", "point_walk", "read_steps", "write_steps"]
@@ -73,14 +73,14 @@ def point_walk(op: str, layout: Layout, indices: tuple, first: int) -> Walk:
     """The walk of ``x[...]`` with index tensors; ``first``: the operand that the first of them is.
 
     Raises:
-        DimError: more indices than dimensions. ShapeError: they do not broadcast. DTypeError: no indices.
+        DimError: more indices than dimensions. IndexShapeError: they do not broadcast. DTypeError: no indices.
     """
     if len(indices) > layout.ndim:
         raise DimError(f"{op}: {len(indices)} indices for {layout.ndim} dimensions.")
     dims = tuple([d for d, index in enumerate(indices) if index is not None])
     for d in dims:
         check_index_dtype(op, indices[d], False)
-    shape = broadcast_shapes(op, [indices[d].shape for d in dims])
+    shape = points_of(op, [indices[d].shape for d in dims])
     whole = points_walk(op, layout, layout_of(indices[dims[0]].dtype, shape, None, layout.device), dims)
     lead = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     after = len(whole.shape) - lead - len(shape)
