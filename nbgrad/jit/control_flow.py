@@ -140,7 +140,7 @@ def while_loop(cond: Callable, body: Callable, init: Any, *, memory: int | None 
         cond: ``cond(carry) ->`` a 0-d tensor of bools.
         body: ``body(carry) -> carry``.
         init: tensors, or such structures of them as ``scan`` takes. Numbers are 0-d tensors. The members of a tuple are passed one
-            by one to a function that takes so many arguments, and could not be called with one.
+            by one to a function that takes so many arguments, and could not be called with one; so is the only member of one.
         memory: how many bytes the carries may take that reverse mode keeps; None: any number.
 
     Returns:
@@ -186,13 +186,13 @@ def while_loop(cond: Callable, body: Callable, init: Any, *, memory: int | None 
 
 
 def spread_over(fn: Callable, x: Any) -> Callable[[Any], Any]:
-    """A function of a value like ``x``, which passes the members of a tuple one by one if nothing else is possible."""
+    """A function of a value like ``x``, which passes the members of a tuple one by one: see ``takes_several``."""
     return (lambda members: fn(*members)) if takes_several(fn, x) else fn
 
 
 def takes_several(fn: Callable, x: Any) -> bool:
-    """Whether a function takes the members of a tuple as its arguments, and could not be called with the tuple."""
-    return type(x) is tuple and takes(fn, len(x)) and not takes(fn, 1)
+    """Whether a function takes the members of a tuple as its arguments: it must, or there is one, which torch passes so."""
+    return type(x) is tuple and takes(fn, len(x)) and (len(x) == 1 or not takes(fn, 1))
 
 
 def takes(fn: Callable, count: int) -> bool:
@@ -237,7 +237,7 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, *operands: Any) -> An
         pred: a 0-d tensor of bools, or a bool.
         true_fn, false_fn: of the operands; return tensors, or such structures of them as ``scan`` takes, of the same structure,
             shapes and dtypes.
-        operands: tensors, or such structures; a tuple alone may be all of them, as for ``while_loop``.
+        operands: tensors, or such structures; a tuple alone may be all of them, as for ``while_loop``: ``(x,)`` is ``x``.
 
     Raises:
         ArgumentError: a predicate that is no 0-d bool; what is no tensor; results of different structure. ShapeError, DTypeError:

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import Tensor, zeros_like
 from ..dispatch.updates import changing, fused_updates
+from ..modes.traced import Unfit
 from ..tensors.layout import sparse_marks
 from ..tensors.tensor import is_sparse
 from . import rules
@@ -72,7 +73,7 @@ class SGD(Optimizer):
             require(group["momentum"] > 0, "SGD", "momentum", group["momentum"], "a positive number with nesterov")
             require(group["dampening"] == 0, "SGD", "dampening", group["dampening"], "0 with nesterov")
 
-    varying = ("lr", "weight_decay", "dampening")
+    varying = ("lr", "weight_decay", "dampening", "momentum")
     takes_sparse = True
 
     def is_ready(self, p: Tensor, group: dict[str, Any]) -> bool:
@@ -86,7 +87,7 @@ class SGD(Optimizer):
         if group["momentum"]:
             self._update_with_momentum(params, group)
             return
-        scalars = changing(lambda: self._scalars(group), group)
+        scalars = changing(lambda: self._scalars(self._chosen(group, False)), group)
         rows: list[Any] = [((p,), (p.grad,)) for p in params]
         self._apply(rules.sgd, rows, scalars, group)
 
@@ -118,6 +119,16 @@ class SGD(Optimizer):
             p.add_(g, alpha=-group["lr"])
         return others
 
+    def _chosen(self, group: dict[str, Any], sums: bool) -> dict[str, Any]:
+        """The options, for a step that keeps running sums or not: a captured one is run again with others.
+
+        Raises:
+            Unfit: they ask for the other one.
+        """
+        if bool(group["momentum"]) is not sums:
+            raise Unfit
+        return group
+
     def _scalars(self, group: dict[str, Any]) -> dict[str, float]:
         """The numbers of every rule."""
         return {"lr": group["lr"], "weight_decay": group["weight_decay"], "sign": -1.0 if group["maximize"] else 1.0}
@@ -130,7 +141,8 @@ class SGD(Optimizer):
 
     def _update_with_momentum(self, params: list[Tensor], group: dict[str, Any]) -> None:
         rule: rules.Rule = rules.nesterov if group["nesterov"] else rules.sgd_momentum
-        first, later = self._scalars_of_sum(group, True), changing(lambda: self._scalars_of_sum(group, False), group)
+        first = self._scalars_of_sum(group, True)
+        later = changing(lambda: self._scalars_of_sum(self._chosen(group, True), False), group)
         rows: tuple[list[Any], list[Any]] = [], []
         for p in params:
             state = self.state[p]

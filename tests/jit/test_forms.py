@@ -288,6 +288,16 @@ def test_views_under_no_grad_are_constants():
         assert x.grad.tolist() == [e, e]
 
 
+@pytest.mark.filterwarnings("ignore:compile")
+def test_a_part_of_a_view_under_no_grad_has_a_history_that_leads_nowhere():
+    """One of several views of it, too: no gradient goes on to its base."""
+    f = compile(lambda x: several(x * 2, lambda y: no(lambda: y[None]).unbind()[0]))
+    for _ in range(2):
+        x = nbgrad.ones(2, requires_grad=True)
+        f(x).sum().backward()
+        assert x.grad is None
+
+
 def test_what_enable_grad_records_has_a_history():
     """A function that records what its caller does not returns results with a history."""
     w = nbgrad.tensor(3.0, requires_grad=True)

@@ -114,3 +114,28 @@ def test_an_option_that_is_set_between_two_updates():
         return seen
 
     assert trained(True) == trained(False)
+
+
+def train_with_momenta(momenta, compiled):
+    """The parameter and its running sum behind steps of which each has another momentum, and how many programs there are."""
+    w, seen = nbgrad.tensor([1.0, -2.0], requires_grad=True), []
+    optimizer = optim.SGD([w], lr=0.01, momentum=0.5)
+
+    def step(x):
+        optimizer.zero_grad()
+        (w * x).square().sum().backward()
+        optimizer.step()
+
+    run = nbgrad.compile(step, fullgraph=True, exact=True) if compiled else step
+    for momentum in momenta:
+        optimizer.param_groups[0]["momentum"] = momentum
+        run(nbgrad.tensor([1.0, 0.5]))
+        seen.append((w.tolist(), optimizer.state[w]["momentum_buffer"].tolist()))
+    return seen, len(run.variants) if compiled else 0
+
+
+def test_a_momentum_that_a_scheduler_changes_is_a_number_of_the_program():
+    """``OneCycleLR`` sets another momentum for every step; none at all is another program, which keeps no running sum."""
+    momenta = (0.5, 0.6, 0.7, 0.0, 0.0, 0.8, 0.9)
+    (seen, programs), (expected, _) = train_with_momenta(momenta, True), train_with_momenta(momenta, False)
+    assert seen == expected and programs == 2

@@ -13,7 +13,8 @@ from typing import Any, Mapping, NamedTuple, Sequence
 from ...base.calls import CALLS
 from ...base.errors import GraphError
 from ...base.grad_mode import mode
-from ...graph.edges import requires_grad
+from ...graph.edges import Node, edge_of, requires_grad
+from ...graph.task import target
 from ...tensors.layout import Layout
 from ...tensors.tensor import MULTI_OUTPUT, NO_GRAD, Tensor, native
 from ...views import is_grad_leaf
@@ -169,11 +170,19 @@ def forms_of(results: Sequence[Any], given: Mapping[int, Tensor], kept: Sequence
             view, base = VIEWS.get(meta.creation, RECORDED), first.setdefault(id(meta.base), -2 - len(first))
             if id(meta.base) not in below and is_grad_leaf(meta.base):
                 raise GraphError("it returns a view of a leaf that it has made: a graph cannot hold it. Hint: make it outside.")
-            if view == UNRECORDED and meta.node is not None:
+            if view == UNRECORDED and meta.node is not None or view == SEVERAL and requires_grad(x) and begins_unrecorded(x):
                 raise GraphError("it returns a view, of one made under no_grad: a graph cannot hold it. Hint: return that one.")
         leaf, under = not own and is_grad_leaf(x), view != NO_VIEW and id(meta.base) in below
         made.append(Form(same if same < k else -1, own, view, base, requires_grad(x), leaf, under))
     return made
+
+
+def begins_unrecorded(x: Tensor) -> bool:
+    """Whether the history of a view leads nowhere: it begins at a view that was made under ``no_grad``."""
+    edge: Any = edge_of(x)
+    while isinstance(node := None if edge is None else target(edge), Node):
+        edge = node._edges_[0] if node._edges_ else None
+    return node is None
 
 
 def seen_as(x: Tensor, layout: Layout, offset: int, view: int) -> Tensor:
