@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Iterator, NamedTuple
 
 from ..base.calls import CALLS
 from ..base.errors import GradError
@@ -128,7 +129,8 @@ def over_batches(cls: type[Function]) -> type[Function]:
 
         @staticmethod
         def forward(levels, mapped, *args):
-            output = cls.forward(*wrapped(args, mapped, levels))
+            with still_open(levels) as levels:
+                output = cls.forward(*wrapped(args, mapped, levels))
             results = output if isinstance(output, tuple) else (output,)
             made = tuple(lowered(x, levels) if isinstance(x, Tensor) else x for x in results)
             return made if isinstance(output, tuple) else made[0]
@@ -138,12 +140,13 @@ def over_batches(cls: type[Function]) -> type[Function]:
             levels, mapped, *args = inputs
             ctx.element, ctx.mapped, ctx.sizes = ElementCtx(), mapped, tuple(level.size for level in levels)
             results = output if isinstance(output, tuple) else (output,)
-            hidden_results = tuple(wrap_batched(x, levels) if isinstance(x, Tensor) else x for x in results)
-            cls.setup_context(
-                ctx.element,
-                wrapped(tuple(args), mapped, levels),
-                hidden_results if isinstance(output, tuple) else hidden_results[0],
-            )
+            with still_open(levels) as levels:
+                hidden_results = tuple(wrap_batched(x, levels) if isinstance(x, Tensor) else x for x in results)
+                cls.setup_context(
+                    ctx.element,
+                    wrapped(tuple(args), mapped, levels),
+                    hidden_results if isinstance(output, tuple) else hidden_results[0],
+                )
             hand_over(ctx, ctx.element)
 
         @staticmethod
@@ -174,6 +177,17 @@ def over_batches(cls: type[Function]) -> type[Function]:
 
     OverBatches.__name__ = OverBatches._rule_.name = OverBatches._op_.name = cls.__name__
     return OverBatches
+
+
+@contextmanager
+def still_open(levels: tuple[Level, ...]) -> Iterator[tuple[Level, ...]]:
+    """Levels to call the class in: others of their sizes where they are closed, as when the body of a loop runs a call again."""
+    if all(level.open for level in levels):
+        yield levels
+        return
+    others = hidden_levels(tuple([level.size for level in levels]))
+    with noted(others):
+        yield others
 
 
 def hand_over(ctx: Any, element: ElementCtx) -> None:

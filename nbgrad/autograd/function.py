@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
+from copy import copy
 from typing import Any, Callable
 
 from ..base.errors import ArgumentError, GradError
@@ -68,10 +69,28 @@ class FunctionCall(Call):
         super().__init__(op, args, {}, lambda *below: run(function, below, runs))
         self.runs = runs
 
+    def with_operands(self, operands: tuple, attributes: dict | None = None) -> Call:
+        """The same call of others, whose contexts are this one's."""
+        made = copy(self)
+        made.operands, made._marked = operands, None
+        return made
+
+    def map(self, change: Callable[[Tensor], Any]) -> tuple:
+        """The operands with every tensor changed; what else a Function takes stays of its class, and the same without tensors."""
+        return tuple([change(x) if isinstance(x, Tensor) else map_members(change, x) for x in self.operands])
+
     @property
     def ctx(self) -> BackwardCFunction:
         """The context of the run."""
         return self.runs[-1]
+
+
+def map_members(change: Callable[[Tensor], Any], x: Any) -> Any:
+    """A sequence with the tensors in it changed; anything else itself."""
+    if not isinstance(x, (tuple, list)) or not any(isinstance(y, Tensor) for y in x):
+        return x
+    members = [change(y) if isinstance(y, Tensor) else y for y in x]
+    return x._make(members) if hasattr(x, "_make") else type(x)(members)
 
 
 class Function:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.dtypes import int64, result_dtype
-from ..base.errors import ArgumentError, ModeError, RangeError, ShapeError
+from ..base.errors import ArgumentError, DimError, ModeError, RangeError, ShapeError
 from ..base.grad_mode import mode
 from ..creation import factories
 from ..creation.constants import numbered
@@ -43,6 +43,8 @@ def broadcast_tensors(*tensors):
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """The last dimension as a diagonal of two new ones, zeros elsewhere."""
+    if not input.ndim:
+        raise DimError("diag_embed: input has no dimensions, expected at least one. Hint: x.reshape(1).")
     try:
         size, ndim = input.shape[-1] + abs(offset), input.ndim + 1
     except TypeError:

@@ -17,7 +17,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import bool_, int64, uint8
 from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError, SubscriptError
-from ..base.grad_mode import mode, special, traces
+from ..base.grad_mode import capture_of_thread, mode, special, traces
 from ..graph.edges import requires_grad
 from ..lowering.index_walks import array_of, points_shape, positions_tensor
 from ..lowering.index_writers import scalar_values
@@ -63,7 +63,10 @@ def getitem(x, key):
     view, indices = (x, (key,)) if is_points(x, key) else place(x, key)
     if not indices:
         return CALLS["alias"](view) if view is x else view
-    return CALLS["index"](view, indices)
+    found = CALLS["index"](view, indices)
+    if traces and (trace := capture_of_thread()) is not None and any(map(is_followed_place, parts_of(key))):
+        trace.variables.selections.note(x, found)
+    return found
 
 
 def true_positions(mask: Tensor) -> Tensor:
@@ -131,8 +134,10 @@ def place(x: Tensor, key: Any) -> tuple[Tensor, tuple]:
         DimError: too many indices, or one out of range. ArgumentError, DTypeError: something that is no index.
     """
     items, consumed, dots, ndim = [], 0, 0, x.layout.ndim
-    for part in parts_of(key):
-        item = as_item(part)
+    parts = parts_of(key)
+    follows = bool(traces) and selects_by_tensors(parts)
+    for part in parts:
+        item = part if follows and isinstance(part, Tensor) else as_item(part)
         items.append(item)
         consumed += dimensions_of(item)
         dots += item is Ellipsis
@@ -214,6 +219,27 @@ def as_item(item: Any):
     if isinstance(item, (list, tuple, range, np.ndarray)):
         return array_index(item)
     return as_int(item)
+
+
+def is_followed_place(part: Any) -> bool:
+    """Whether a part of a key is an integer that a capture of a loop's body follows, where every trip may have another one."""
+    if not isinstance(part, Tensor) or part.layout.ndim or part.layout.dtype.numpy.kind not in "iu" or is_mask(part):
+        return False
+    trace = capture_of_thread()
+    return trace is not None and trace.of_body and is_watched(part)
+
+
+def selects_by_tensors(parts: tuple) -> bool:
+    """Whether all tensors in a key are integers, some of which a body follows: they choose as an int does, but give a copy.
+
+    NOTE [Places that are followed]: such a copy stands for a view. Writes to it have to be put back (``x[i] += 1`` does so), and it
+    is read before ``x`` is written to: the capture refuses anything else.
+    """
+    if not any(map(is_followed_place, parts)):
+        return False
+    plain = all(part is None or part is Ellipsis or isinstance(part, (slice, int, np.integer, Tensor)) for part in parts)
+    tensors = [part for part in parts if isinstance(part, Tensor)]
+    return plain and not any(isinstance(part, (bool, np.bool_)) for part in parts) and all(not x.layout.ndim for x in tensors)
 
 
 def as_int(value) -> int:
@@ -321,6 +347,8 @@ def check_mask(mask: Tensor, x: Tensor, dim: int) -> None:
 
 def setitem(x, key, value):
     """``x[key] = value``: a recorded in-place write of a number or of a tensor that broadcasts."""
+    if traces and isinstance(value, Tensor) and (trace := capture_of_thread()) is not None:
+        trace.variables.selections.note_put_back(x, value)
     if (
         isinstance(key, Tensor)
         and key.layout.dtype is bool_

@@ -49,7 +49,7 @@ from ..tensors.tensor import Tensor, is_sparse, native, new_tensor, require_diff
 from .casting import convert, moved, on_device
 from .constants import fill_launch, filled_like, like, numbered, sized, sized_like
 from .dlpack import from_dlpack
-from .numpy_exchange import from_numpy
+from .numpy_exchange import from_numpy, live_tensor
 from .pinning import pinned, pinned_empty
 
 __all__ = [
@@ -728,8 +728,9 @@ def tensor(
             return out
         data = plain(data) if places else data
     if traces and isinstance(data, np.ndarray) and (trace := capture_of_thread()) is not None and trace.is_named(data):
-        live = new_tensor(wrap_array(data.reshape(-1)), layout_of(dtype_of(data.dtype), data.shape, None, CPU))
-        return leaf("tensor", CALLS["clone"](CALLS["to_dtype"](live, dtype_of(dtype or data.dtype))), requires_grad, pin_memory)
+        live = CALLS["to_dtype"](live_tensor(data), dtype_of(dtype or data.dtype))
+        copied = live.clone(memory_format=contiguous_format)
+        return leaf("tensor", copied, requires_grad, pin_memory)
     if isinstance(data, Tensor):
         warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning, stacklevel=2)
         if traces and is_watched(data):

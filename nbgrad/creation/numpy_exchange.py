@@ -17,13 +17,14 @@ from ..dispatch.operands import no_derivative_by
 from ..graph.edges import requires_grad
 from ..modes.inference import newly_made
 from ..modes.interpreters import has_tangent
+from ..modes.traced import refuse_in_graph
 from ..tensors.arrays import array_of, values_of
 from ..tensors.batch_levels import BATCHED, ask_values, leave_graph, require_values, whole
 from ..tensors.layout import layout_of
 from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 
-__all__ = ["from_numpy", "install_doors"]
+__all__ = ["from_numpy", "install_doors", "live_tensor"]
 
 
 # ---- tensor to array -----------------------------------------------------------------------------------------------
@@ -94,6 +95,20 @@ def from_numpy(array: np.ndarray) -> Tensor:
     flat = np.lib.stride_tricks.as_strided(array, (span,), (dtype.itemsize,), writeable=array.flags.writeable)
     out = new_tensor(wrap_array(flat, array.flags.writeable), layout_of(dtype, array.shape, strides, CPU))
     return newly_made(out) if special else out
+
+
+def live_tensor(array: np.ndarray) -> Tensor:
+    """What a graph reads of an array whenever it runs: a tensor on its memory, which may lie backwards.
+
+    Raises:
+        GraphError: the array is a field of records.
+    """
+    if any(s % array.itemsize for s in array.strides):
+        refuse_in_graph("tensor: reads an array whose strides are no multiples of an element", "array.copy(), outside")
+    backwards = tuple([d for d, s in enumerate(array.strides) if s < 0])
+    forwards = array[tuple([slice(None, None, -1) if s < 0 else slice(None) for s in array.strides])]
+    live = from_numpy(forwards)
+    return CALLS["flip"](live, backwards) if backwards else live
 
 
 def flat_tensor(array: np.ndarray, dtype: DType, shape: tuple[int, ...]) -> Tensor:

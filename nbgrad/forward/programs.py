@@ -10,7 +10,9 @@ function of the operands and tangents. Nothing in a program is recorded, and no 
   constants  A tensor that no call made must be one that ``new_full`` has filled: zeros for a missing tangent, ones for a cotangent.
              What else comes from nowhere was made by a step that nobody saw, from what this call was given.
   refused    There is no program where something is written to on the way, where a result is of unknown origin, or where the program
-             would not give the bits of the trace.
+             would not give the bits of the trace. Nor is one made of a call one of whose inputs begins within another one, as in
+             ``cat([x, x])``, or where a tangent is its primal: which of them a step read cannot be told. A later call of the kind
+             is traced instead.
 What that saves is measured by benchmarks/test_forward.py ("amax").
 """
 
@@ -35,7 +37,7 @@ from ..ops.expr import Expr, constant as constant_of, evaluate, operation, symbo
 from ..tensors.tensor import Tensor, native
 from .tangents import below_level, lies_alike
 
-__all__ = ["CallTracer", "program_of"]
+__all__ = ["CallTracer", "are_distinct", "program_of"]
 
 
 class CallTracer(Presence):
@@ -103,6 +105,21 @@ class Bound:
 
     def __init__(self, it: Any):
         self.it = it
+
+
+def are_distinct(inputs: Sequence[Tensor]) -> bool:
+    """Whether no input is another one, or could be taken for a view of another one, as a trace tells tensors apart."""
+    return not any(x is not y and begins_within(x, y) for x in inputs for y in inputs) and len(set(map(id, inputs))) == len(inputs)
+
+
+def begins_within(x: Tensor, y: Tensor) -> bool:
+    """Whether the first element of ``x`` is one of ``y``'s: what views of ``y`` may begin with."""
+    if x._storage_ is not y._storage_ or x._offset_ < y._offset_:
+        return False
+    layout, itemsize, rest = y.layout, y.layout.dtype.itemsize, x._offset_ - y._offset_
+    for stride, size in sorted(((t * itemsize, s) for s, t in zip(layout.shape, layout.strides) if t), reverse=True):
+        rest -= min(rest // stride, size - 1) * stride
+    return 0 <= rest < itemsize
 
 
 def same_tensor_key(x: Tensor) -> tuple:

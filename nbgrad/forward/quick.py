@@ -47,7 +47,7 @@ from ..tensors.layout import Layout, broadcast_shapes
 from ..tensors.overlap import apart
 from ..tensors.tensor import Tensor, native
 from ..views import is_view
-from .programs import CallTracer, program_of
+from .programs import CallTracer, are_distinct, program_of
 from .rules import all_tangents, in_place_of, jvp_expression, tangents_of_call
 from .tangents import DualLevel, below_level, dual_meta, give, hold, lies_alike, sees_tangent, sight, tangent_of
 
@@ -577,7 +577,7 @@ def settling_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, 
     if key not in unsettled:
         if not is_marked((inputs, given)):
             keep(unsettled, key, max([x.layout.numel for x in inputs]) <= MOST_TRACED)
-    elif unsettled[key]:
+    elif unsettled[key] and are_distinct((*inputs, *given)):
         unsettled[key] = False
         return settled_call(op, operands, attributes, level, key, [*inputs], given)
     return long_call(op, operands, attributes, level)
@@ -614,7 +614,7 @@ def dual_composite(op: Any, values: tuple, level: DualLevel) -> Any:
         again = unsettled.get(key)
         if again is None:
             keep(unsettled, key, x.layout.numel <= MOST_TRACED and not is_marked((x, t)))
-        elif again:
+        elif again and are_distinct((x, t)):
             unsettled[key] = False
             return settled_composite(op, values, level, key, x, t)
         return None

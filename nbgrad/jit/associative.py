@@ -19,7 +19,7 @@ def associative_scan(fn: Callable, xs: Any, *, reverse: bool = False) -> Any:
     Args:
         fn: ``fn(x, y) -> `` the same structure, of two slices; called under ``vmap``. Associative: else the result is some
             bracketing of it.
-        xs: tensors whose first dimension is the slices, or nested tuples, lists and dicts of them.
+        xs: tensors whose first dimension is the slices, or nested tuples, lists, dicts and data classes of them.
         reverse: sums of the last slices.
 
     Returns:

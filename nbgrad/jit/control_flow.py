@@ -10,17 +10,20 @@ from __future__ import annotations
 from inspect import signature
 from typing import Any, Callable
 
+import numpy as np
+
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, GraphError, RangeError, require_callable
-from ..base.nested import flatten
 from ..modes.batched import Batched
 from ..modes.traced import capture_of_thread
 from ..tensors.tensor import Tensor
+from .arguments.structures import flatten_again as flatten
 from .loops import rewind_steps as _rewind_steps, unwinding as _unwinding  # noqa: F401  (they register themselves)
 from .loops.bodies import example_of, joined
 from .loops.branches import Choice, chosen
 from .loops.checkpoints import checked_policy, policy_of
+from .loops.derived import meant_in
 from .loops.loop_draws import traced_step
 from .loops.loop_steps import Loop, Step, example_slice
 from .loops.loops import looped
@@ -40,7 +43,8 @@ def scan(
     ``vmap`` are loops too; what ``step`` captures gets gradients like any other argument.
 
     Args:
-        step: ``step(carry, x) -> (carry, y)`` of tensors, or nested tuples, lists and dicts of them; None for no slice.
+        step: ``step(carry, x) -> (carry, y)`` of tensors, or nested tuples, lists, dicts and objects of data classes of them; None
+            for no slice.
         init: the first carry. Numbers in it are 0-d tensors.
         xs: tensors whose first dimension is the trips; None: no slices, ``length`` says how many trips.
         length: how many trips.
@@ -92,7 +96,7 @@ def map(fn: Callable, xs: Any) -> Any:
     """A function of every slice, one after the other: ``vmap`` in little memory.
 
     Args:
-        fn: of a slice, of tensors or nested tuples, lists and dicts of them; returns such.
+        fn: of a slice, of tensors or such structures of them as ``scan`` takes; returns such.
         xs: tensors whose first dimension is the slices.
 
     Returns:
@@ -135,8 +139,8 @@ def while_loop(cond: Callable, body: Callable, init: Any, *, memory: int | None 
     Args:
         cond: ``cond(carry) ->`` a 0-d tensor of bools.
         body: ``body(carry) -> carry``.
-        init: tensors, or nested tuples, lists and dicts of them. Numbers are 0-d tensors. The members of a tuple are passed one by
-            one to a function that takes so many arguments, and could not be called with one.
+        init: tensors, or such structures of them as ``scan`` takes. Numbers are 0-d tensors. The members of a tuple are passed one
+            by one to a function that takes so many arguments, and could not be called with one; so is the only member of one.
         memory: how many bytes the carries may take that reverse mode keeps; None: any number.
 
     Returns:
@@ -182,13 +186,13 @@ def while_loop(cond: Callable, body: Callable, init: Any, *, memory: int | None 
 
 
 def spread_over(fn: Callable, x: Any) -> Callable[[Any], Any]:
-    """A function of a value like ``x``, which passes the members of a tuple one by one if nothing else is possible."""
+    """A function of a value like ``x``, which passes the members of a tuple one by one: see ``takes_several``."""
     return (lambda members: fn(*members)) if takes_several(fn, x) else fn
 
 
 def takes_several(fn: Callable, x: Any) -> bool:
-    """Whether a function takes the members of a tuple as its arguments, and could not be called with the tuple."""
-    return type(x) is tuple and takes(fn, len(x)) and not takes(fn, 1)
+    """Whether a function takes the members of a tuple as its arguments: it must, or there is one, which torch passes so."""
+    return type(x) is tuple and takes(fn, len(x)) and (len(x) == 1 or not takes(fn, 1))
 
 
 def takes(fn: Callable, count: int) -> bool:
@@ -201,13 +205,13 @@ def takes(fn: Callable, count: int) -> bool:
 
 
 def checked_predicate(op: str, what: str, x: Any) -> Any:
-    """A bool, or a 0-d tensor of bools.
+    """A bool, or a 0-d tensor of bools; NumPy's bool as Python's.
 
     Raises:
         ArgumentError: neither.
     """
-    if isinstance(x, bool):
-        return x
+    if isinstance(x, (bool, np.bool_)):
+        return bool(x)
     if not isinstance(x, Tensor):
         raise ArgumentError(f"{op}: {what} {type(x).__name__}, expected a 0-d tensor of bools.")
     if x.layout.shape or x.layout.dtype.name != "bool":
@@ -231,9 +235,9 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, *operands: Any) -> An
 
     Args:
         pred: a 0-d tensor of bools, or a bool.
-        true_fn, false_fn: of the operands; return tensors, or nested tuples, lists and dicts of them, of the same structure, shapes
-            and dtypes.
-        operands: tensors, or nested tuples, lists and dicts of them; a tuple alone may be all of them, as for ``while_loop``.
+        true_fn, false_fn: of the operands; return tensors, or such structures of them as ``scan`` takes, of the same structure,
+            shapes and dtypes.
+        operands: tensors, or such structures; a tuple alone may be all of them, as for ``while_loop``: ``(x,)`` is ``x``.
 
     Raises:
         ArgumentError: a predicate that is no 0-d bool; what is no tensor; results of different structure. ShapeError, DTypeError:
@@ -246,19 +250,32 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, *operands: Any) -> An
     """
     require_callable("cond", true_fn)
     require_callable("cond", false_fn)
-    checked_predicate("cond", "pred is", pred)
+    pred = checked_predicate("cond", "pred is", pred)
     if len(operands) == 1 and type(operands[0]) is tuple and all(takes_several(fn, operands[0]) for fn in (true_fn, false_fn)):
         operands = operands[0]
     if type(pred) is Batched:
-        first, second = results_of(true_fn, operands), results_of(false_fn, operands)
-        check_branches(first, second)
-        return first.rebuilt([CALLS["where"](pred, x, y) for x, y in zip(first.tensors, second.tensors)])
+        return batched_cond(pred, true_fn, false_fn, operands)
     if isinstance(pred, Tensor) and capture_of_thread() is not None:
         return captured_cond(pred, true_fn, false_fn, operands)
     fn = true_fn if pred else false_fn
     result = results_of(fn, operands)
     check_agreement(true_fn, false_fn, operands, fn, result)
     return result.rebuilt(result.tensors)
+
+
+def batched_cond(pred: Tensor, true_fn: Callable, false_fn: Callable, operands: tuple) -> Any:
+    """A choice for every element of a batch, whose derivatives are of the function that is meant."""
+    try:
+        return captured_cond(pred, true_fn, false_fn, operands)
+    except GraphError:  # what no graph can hold is called for all elements
+        leaves, tree = flatten(operands)
+        meant = pred, CALLS["logical_not"](pred)
+        first, second = (
+            results_of(fn, tree.unflatten([meant_in(p, x) if isinstance(x, Tensor) else x for x in leaves]))
+            for p, fn in zip(meant, (true_fn, false_fn))
+        )
+        check_branches(first, second)
+        return first.rebuilt([CALLS["where"](pred, x, y) for x, y in zip(first.tensors, second.tensors)])
 
 
 def results_of(fn: Callable, operands: tuple) -> Leaves:
@@ -286,7 +303,7 @@ def traced_branch(fn: Callable, operands: tuple) -> Found:
         rest = iter(inputs)
         return results_of(fn, tree.unflatten([next(rest) if isinstance(x, Tensor) else x for x in leaves]))
 
-    return traced_function(fn, ("cond", repr(tree), parts, repr(others)), run, lambda: [example_of(x) for x in tensors])
+    return traced_function(fn, ("cond", tree, parts, repr(others)), run, lambda: [example_of(x) for x in tensors])
 
 
 def captured_cond(pred: Tensor, true_fn: Callable, false_fn: Callable, operands: tuple) -> Any:

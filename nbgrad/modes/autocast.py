@@ -44,6 +44,10 @@ class Region:
         self.dtypes, self.enabled, self.caching, self.task = dtypes, enabled, caching, task
         self.is_on = True in enabled.values()
 
+    def key(self) -> tuple:
+        """What conversions depend on."""
+        return (*self.dtypes.values(), *self.enabled.values(), self.caching)
+
     def with_device(self, device: str, dtype: DType, enabled: bool, caching: bool) -> Region:
         """The same but for one device, entered now."""
         return Region({**self.dtypes, device: dtype}, {**self.enabled, device: enabled}, caching, pass_state.task)

@@ -107,11 +107,16 @@ class Overrides:
     def concerns(self, call: Call) -> bool:
         """Whether a mode is active in this thread, or an argument is of an overriding type; Functions are asked call by call."""
         if call.op.kind == "function":
-            return False
+            return any(mode.changes_functions for mode in _state.modes)
         return bool(_state.modes and not _state.off) or call.marked and bool(overriding_types(arguments_of(call)))
 
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """Ask; beneath ``disabled()`` do the work on plain tensors."""
+        if call.op.kind == "function":
+            for mode in reversed(_state.modes):
+                if mode.changes_functions:
+                    call = call.with_operands(tuple([mode.change(x) for x in call.operands]))
+            return below(call)
         if _state.off:
             return on_plain(call, below)
         function = functions_of.get(call.name) or CALLS[call.name]
@@ -396,6 +401,12 @@ class FunctionMode(Presence):
     >>> count.calls
     2
     """
+
+    changes_functions = False  # whether the operands of custom Functions become what ``change`` makes of them
+
+    def change(self, x: Any) -> Any:
+        """What stands for an operand."""
+        return x
 
     def __nbgrad_function__(self, func: Callable, types: tuple[type, ...], args: tuple, kwargs: dict) -> Any:
         """What a call means."""

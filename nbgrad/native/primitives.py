@@ -177,9 +177,14 @@ def new(cls: type, **slots: Any) -> Any:
     """An instance with these slots, the others unset; slots that can only be read have a function ``_put_NAME_`` on the class."""
     made = object.__new__(cls)
     for name, value in slots.items():
-        setter = getattr(cls, f"_put_{name}_", None)
-        setattr(made, name, value) if setter is None else setter(made, value)
+        put_slot(made, name, value)
     return made
+
+
+def put_slot(x: Any, slot: Any, value: Any) -> None:
+    """Set a slot of an object, also one that can only be read."""
+    setter = getattr(type(x), f"_put_{slot}_", None)
+    setattr(x, slot, value) if setter is None else setter(x, value)
 
 
 @primitive("  %n = call ptr @PyType_GenericAlloc(ptr %kind, i64 0)\n  ret ptr %n", new=True, yields=True, late=True, raises=True)
@@ -205,7 +210,7 @@ def hide(x: object) -> None:
 )
 def put(x: object, slot: Slot, value: object) -> None:
     """Set a slot."""
-    setattr(x, slot, value)
+    put_slot(x, slot, value)
 
 
 @primitive("""  %at = getelementptr i8, ptr %x, i64 %slot

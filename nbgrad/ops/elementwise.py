@@ -97,6 +97,7 @@ elementwise(
     node="DivBackward2",
     public="div",
     shows={"rounding_mode": "floor"},
+    exact=("x", "y"),
     doc="The floor of x / y.",
 )
 elementwise(
@@ -110,6 +111,7 @@ elementwise(
     node="DivBackward2",
     public="div",
     shows={"rounding_mode": "trunc"},
+    exact=("x", "y"),
     doc="x / y rounded towards 0.",
 )
 elementwise(
@@ -118,6 +120,7 @@ elementwise(
     {"x": undifferentiable, "y": undifferentiable},
     refuses_bool=True,
     integer_divisor="y",
+    exact=("x", "y"),
     doc="The floor of x / y. It has no derivative: div(rounding_mode=) has.",
 )
 # The whole quotient behind a remainder, which has a derivative (0); floor(x / y) is one too many for 1.0 and 0.1.

@@ -116,3 +116,37 @@ def test_views_as_integers_have_no_tangent_in_any_call():
     for _ in range(4):
         with dual_level():
             assert unpack_dual(make_dual(nbgrad.ones(2), nbgrad.ones(2)).view(nbgrad.int32)).tangent is None
+
+
+JOINED = {
+    "cat": lambda x, y: nbgrad.cat([x, y]),
+    "stack": lambda x, y: nbgrad.stack([x, y]),
+    "kron": nbgrad.kron,
+    "linear": nbgrad.nn.functional.linear,
+    "index_add": lambda x, y: x.index_add(0, nbgrad.tensor([0, 1]), y),
+    "a view of the first": lambda x, y: nbgrad.cat([x.t().t(), y]),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+@pytest.mark.parametrize(
+    "inputs",
+    [lambda x, y, t, u: (x, t, x, t), lambda x, y, t, u: (x, x, y, y), lambda x, y, t, u: (x, t, y, t)],
+    ids=["one operand twice", "tangents that are their primals", "one tangent twice"],
+)
+def test_operands_that_were_one_are_told_apart_later(name, inputs):
+    """Calls whose operands or tangents are the same memory leave no program behind that takes one of them for the other."""
+    f = JOINED[name]
+    x, y, t, u = (nbgrad.arange(4.0).reshape(2, 2) + k for k in (0.5, 10.0, 20.0, 30.0))
+
+    def both(x, t, y, u):
+        with dual_level():
+            out = unpack_dual(f(make_dual(x, t), make_dual(y, u)))
+        return out.primal, out.tangent
+
+    for _ in range(3):
+        both(*inputs(x, y, t, u))
+    slope = (f(x + t, y + u) - f(x - t, y - u)) / 2  # exact: all of them are polynomials of second degree at most
+    for _ in range(3):
+        out, tangent = both(x, t, y, u)
+        assert nbgrad.equal(out, f(x, y)) and nbgrad.equal(tangent, slope)

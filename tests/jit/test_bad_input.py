@@ -87,3 +87,12 @@ def test_graphs_that_break_an_invariant_are_not_differentiated(spoil, invariant)
     spoil(graph)
     with pytest.raises(GraphError, match=rf"differentiate: {invariant}: node \d \("):
         differentiate(graph)
+
+
+def test_graphs_are_called_with_what_they_are_of():
+    """Another shape or dtype would have a graph compute something else, since sizes of its example are numbers in it."""
+    graph = jit.trace(lambda x: x.sum() / x.shape[0], nbgrad.ones(2))
+    for x, came in ((nbgrad.ones(3), r"float32 \[3\]"), (nbgrad.ones(2, dtype=nbgrad.float64), r"float64 \[2\]")):
+        with pytest.raises(ArgumentError, match=rf"x is {came}, expected float32 \[2\]"):
+            graph(x)
+    assert nbgrad.vmap(lambda x: graph(x)[0])(nbgrad.ones(3, 2)).tolist() == [1, 1, 1]

@@ -869,6 +869,15 @@ def test_native_trips_are_those_of_python(n, checkpoint, monkeypatch):
         np.testing.assert_array_equal(x.detach().numpy(), y.detach().numpy())
 
 
+def test_the_only_member_of_a_tuple_is_passed_as_the_operand():
+    """As torch's functions take their operands; of more members a function of one argument gets the tuple."""
+    x = drawn(1, 3)
+    np.testing.assert_array_equal(cond(x.sum() > 5, lambda x: x * 2, lambda x: x * 3, (x,)).numpy(), (x * 3).numpy())
+    (last,) = while_loop(lambda x: x.sum() < 10, lambda x: (x + 4,), (x * 0,))
+    np.testing.assert_array_equal(last.numpy(), np.full(3, 4.0))
+    assert cond(True, lambda pair: pair[0] * 2, lambda pair: pair[1], (nbgrad.tensor(3.0), nbgrad.tensor(4.0))).item() == 6.0
+
+
 # ---- loops of numbers --------------------------------------------------------------------------------------------------
 
 TRIP_FUNCTIONS = {

@@ -499,6 +499,19 @@ def test_reverse_is_the_transpose_of_forward():
     assert not {"sigmoid"} & set(names(found.linear))
 
 
+def test_loops_and_branches_have_a_transpose():
+    """Of linear steps and branches, whatever of the trips the way back could have read."""
+    rows, x = nbgrad.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), nbgrad.tensor([0.5, 0.25])
+    for f in (
+        lambda v: nbgrad.scan(lambda c, a: (c * 0.5 + a @ v, c), nbgrad.zeros(()), rows)[1],
+        lambda v: nbgrad.cond(rows.sum() > 0, lambda u: rows @ u, lambda u: rows @ u.flip(0), v),
+    ):
+        back = transpose(trace(f, x))
+        for g in nbgrad.eye(3):
+            assert back(g)[0].allclose(nbgrad.stack([f(unit) @ g for unit in nbgrad.eye(2)]))
+        assert transpose(back)(x)[0].allclose(f(x))
+
+
 def test_what_is_not_linear_has_no_transpose():
     """The error names the input."""
     with pytest.raises(GraphError, match="not linear in input x"):
@@ -581,7 +594,7 @@ def test_groups_of_differentiable_nodes(threshold, want):
     graph = trace(lambda x: stepped(x) * x, leaf(X))
     made = differentiable_subgraphs(graph, threshold)
     assert [names(node.blocks[0]) if node.blocks else node.name for node in made.nodes] == want
-    x = nbgrad.rand(2, 2)
+    x = nbgrad.rand(2, 2, dtype=nbgrad.float64)
     assert same(made(x)[0], graph(x)[0])
 
 

@@ -728,3 +728,13 @@ def test_a_base_that_leaves_elements_of_its_views_behind(take):
     else:
         with pytest.raises(nbgrad.InplaceError, match="no longer has"):
             view * 1
+
+
+def test_rows_of_many_lengths():
+    """Layouts of rows that are copied from others of their dtype are what the first ones of it are, and so are views of them."""
+    x = nbgrad.arange(40.0)
+    for n in range(40):
+        row = x[:n]
+        assert (row.tolist(), row.numel(), row.shape, row.stride()) == ([*map(float, range(n))], n, (n,), (1,))
+        assert row.is_contiguous() and row.layout.dense and not row.layout.expanded and row.layout is nbgrad.empty(n).layout
+        assert (row[n // 2 :] * 2).sum().item() == sum(range(n // 2, n)) * 2

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .report import Report
+from .report import Report, guarded
 
 __all__ = ["PRODUCTS", "SOLVERS", "products_and_solvers"]
 
@@ -65,8 +65,6 @@ def matrices(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 def products_and_solvers(report: Report, stage: str, seconds: float) -> None:
     """A row for each function and dtype, with the greatest error as ``value``, relative to the greatest number, and the peer's."""
     import nbgrad
-
-    from .stages import guarded
 
     name, module = peer()
 

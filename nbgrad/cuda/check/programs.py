@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.calls import CALLS
+
 __all__ = ["DTYPES", "PROGRAMS", "SIZES", "results"]
 
 DTYPES = ("float32", "float64", "bfloat16")
@@ -69,10 +71,12 @@ PROGRAMS: dict[str, Callable[[Any, Any, Any], Any]] = {
         *(x.cumsum(0), x.cummax(0)[0], rows(x).cumsum(0), rows(x).cumprod(1), x.logcumsumexp(0)),
         *back(nb, lambda x: x.sigmoid().cumprod(0), x),
         *back(nb, lambda x: rows(x).cummin(1)[0], x),
+        CALLS["shift_along"](rows(x), 1, 1),
     ),
     "sorts": lambda nb, x, at: (
         *(*x.sort(), *x.topk(min(5, x.numel())), *rows(x).sort(1), x.median(), x.kthvalue(1)[0], x.argsort()),
         *back(nb, lambda x: rows(x).kthvalue(1, 1)[0], x),
+        *x.repeat(40).sort(),
     ),
     "searches": lambda nb, x, at: (nb.searchsorted(x.sort()[0], x), nb.isin(at, at[:3]), nb.bincount(at), x.float().histc(7)),
     "reads by indices": lambda nb, x, at: (x[at], rows(x)[:, at[:1] * 0], x.take(at), x.gather(0, at)),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import sys
+import traceback
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Report", "versions"]
+__all__ = ["Report", "guarded", "versions"]
 
 PACKAGES = (
     "nbgrad",
@@ -82,3 +84,11 @@ class Report:
     def summary(self) -> str:
         """The counts, in a line."""
         return ", ".join(f"{count} {status}" for status, count in sorted(self.counts.items())) or "nothing ran"
+
+
+def guarded(report: Report, stage: str, name: str, call: Callable[[], dict[str, Any] | None]) -> None:
+    """A row of what a call gives, or of what it raises."""
+    try:
+        report.row(stage, name, "ok", **(call() or {}))
+    except Exception:
+        report.row(stage, name, "failed", reason=traceback.format_exc(limit=-4))

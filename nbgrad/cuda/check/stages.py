@@ -22,7 +22,7 @@ import numpy as np
 from ...base import config
 from .algebra import products_and_solvers
 from .bits import bits
-from .report import Report, versions
+from .report import Report, guarded, versions
 from .waits import waits
 
 __all__ = ["STAGES", "Stage", "run_stage"]
@@ -47,14 +47,6 @@ def run_stage(stage: Stage, report: Report, seconds: float) -> None:
         stage.run(report, stage.name, seconds)
     except Exception:
         report.row(stage.name, "the stage itself", "failed", reason=traceback.format_exc(limit=-4))
-
-
-def guarded(report: Report, stage: str, name: str, call: Callable[[], dict[str, Any] | None]) -> None:
-    """A row of what a call gives, or of what it raises."""
-    try:
-        report.row(stage, name, "ok", **(call() or {}))
-    except Exception:
-        report.row(stage, name, "failed", reason=traceback.format_exc(limit=-4))
 
 
 # ---- what there is -----------------------------------------------------------------------------------------------------------

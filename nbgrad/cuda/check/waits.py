@@ -15,7 +15,7 @@ from ...kernels.cuda.spin import spin
 from ...kernels.cuda.steps import Step, Steps, out
 from ...tensors.layout import layout_of
 from ...tensors.tensor import Tensor, native
-from .report import Report
+from .report import Report, guarded
 
 __all__ = ["WAITS", "spun", "waits"]
 
@@ -115,8 +115,6 @@ WAITS = (by_stream, by_event, by_host, by_copies, by_pass, by_allocator)
 def waits(report: Report, stage: str, seconds: float) -> None:
     """A row for each way to wait: all give 3. On hardware a row more says how long the kernel takes, and that it runs meanwhile."""
     import nbgrad as nb
-
-    from .stages import guarded
 
     def run(act: Callable[[Any, Any, Any], Any]) -> None:
         streams = [nb.cuda.Stream(), nb.cuda.Stream()]

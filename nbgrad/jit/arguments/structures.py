@@ -16,7 +16,7 @@ from ...tensors.storage import Device
 from ...tensors.tensor import Tensor
 from ..guards.members import METHOD, MISSING, is_made, slots_of
 
-__all__ = ["Fields", "Foreign", "flatten", "is_value", "kinds_in", "shared_with", "value_key"]
+__all__ = ["Fields", "Foreign", "flatten", "flatten_again", "is_value", "kinds_in", "shared_with", "value_key"]
 
 LEAVES = frozenset((Tensor, *PLAIN))
 SLICE = "start", "stop", "step"
@@ -60,11 +60,17 @@ def flatten(value: Any) -> tuple[list, Tree]:
     return leaves, gather(value, leaves, (), {})
 
 
-def gather(value: Any, leaves: list, within: tuple, met: dict[int, Any]) -> Tree:
+def flatten_again(value: Any) -> tuple[list, Tree]:
+    """The same of what is put together anew: a list, a dict or an object may be in several places."""
+    leaves: list = []
+    return leaves, gather(value, leaves, (), None)
+
+
+def gather(value: Any, leaves: list, within: tuple, met: dict[int, Any] | None) -> Tree:
     """The structure of a value, whose leaves are appended.
 
     Args:
-        within: objects on the way to it; ``met``: by identity all that may change, and was met before.
+        within: objects on the way to it; ``met``: by identity all that may change, and was met before; None: whatever.
     """
     kind = type(value)
     if kind in LEAVES:
@@ -86,12 +92,14 @@ def gather(value: Any, leaves: list, within: tuple, met: dict[int, Any]) -> Tree
     return Fields(kind, names, tuple([gather(getattr(value, name), leaves, within, met) for name in names]))
 
 
-def meet(value: Any, met: dict[int, Any]) -> None:
+def meet(value: Any, met: dict[int, Any] | None) -> None:
     """Note something that may change.
 
     Raises:
         Foreign: it was met before: what a program is given, and gives, is put together anew, and each is another one.
     """
+    if met is None:
+        return
     if met.setdefault(id(value), met) is value:
         what = f"compile: a {type(value).__name__} is in several places, expected each list, dict and object in one"
         raise Foreign(f"{what}. Hint: a copy.")

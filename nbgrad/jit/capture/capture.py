@@ -192,10 +192,13 @@ class Trace(Noticing):
     # ---- values ----------------------------------------------------------------------------------------------------
 
     def note_arrays(self, arrays: Sequence[np.ndarray]) -> None:
-        """The program names NumPy arrays: tensors on their memory are read in every call; what few elements hold is guarded."""
+        """The program names NumPy arrays: tensors on their memory are read in every call; what few elements hold is guarded.
+
+        What a body names is compared whenever that is looked for: see traced_functions.py.
+        """
         self.named_arrays = [x for x in arrays if x.flags.writeable and x.dtype.kind in "biufc" and x.dtype.isnative and x.size]
         for x in self.named_arrays:
-            if x.size <= MOST and is_followed(x):
+            if x.size <= MOST and is_followed(x) and not self.of_body:
                 self.ask("array", from_numpy(x))
 
     def is_named(self, array: Any) -> bool:

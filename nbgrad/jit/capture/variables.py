@@ -21,6 +21,7 @@ from ..ir.histories import OVERWRITE, STOP, UNRECORDED, WRITTEN, Mark, history_o
 from ..ir.ir import Node, Value
 from ..ir.lines import user_line
 from .flows import Flows
+from .selections import Selections
 
 __all__ = ["Variable", "Variables"]
 
@@ -64,6 +65,7 @@ class Variables:
         known: tensors that the program may use without making them, by identity of their memory; ``beside``: others in that memory.
         born: memory that creation functions made, by identity.
         foreign: memory of NumPy arrays that the program names, by identity of the arrays on it.
+        selections: copies that stand for views.
         flows: NOTE [Flows] of flows.py; None where no derivatives are taken of what has no history.
     """
 
@@ -76,6 +78,7 @@ class Variables:
         self.table: dict[int, Variable] = {}
         self.copies: dict[int, tuple[Storage, Storage]] = {}  # by identity of the first
         self.given: set[int] = set()
+        self.selections = Selections(self.table)
         self.flows: Flows | None = None
         self.know(known)
 
@@ -138,6 +141,8 @@ class Variables:
             GraphError: it was computed where no capture looks.
         """
         variable = self.of(x) or self.admit(x)
+        if self.selections.made:
+            self.selections.require_current(x)
         key = key_of(x)
         known = variable.windows.get(key)
         if known is None:
@@ -263,6 +268,7 @@ class Variables:
             GraphError: it does, or the write is to a part that has gaps.
         """
         variable, key = self.table[id(x._storage_.array)], key_of(x)
+        self.selections.note_written(x)
         mark = None if self.flows is None else self.flows.mark_of(x)
         mark = mark if mark is not None and mark.detached else None
         known = variable.windows.get(variable.root, {WRITTEN: variable.value})
@@ -420,6 +426,8 @@ def whole_storage(x: Tensor) -> Tensor:
     size = layout.dtype.itemsize
     if x._offset_ or not layout.dense or array.nbytes != layout.numel * size:
         layout = layout_of(layout.dtype, (array.nbytes // size,), None, layout.device)
+    elif layout.contiguous:  # whatever the strides of its dimensions of one element
+        layout = layout_of(layout.dtype, layout.shape, None, layout.device, layout.conj, layout.neg)
     return native.tensor(layout.template, copied(x._storage_), 0, False, None)
 
 

@@ -28,7 +28,7 @@ def call_in_region(compiled: Compiled, args: tuple, kwargs: dict) -> Any:
     from ...modes.autocast import OUTSIDE, casting, kept
 
     region = casting.region
-    key = (*region.dtypes.values(), *region.enabled.values(), region.caching)
+    key = region.key()
     inner = compiled._regions_.get(key)
     if inner is None:
         within: Any = kept(compiled.fn)

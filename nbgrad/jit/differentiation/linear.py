@@ -288,6 +288,8 @@ def transpose(graph: Graph, linear: Sequence[int] | None = None) -> Graph:
     for k, value in enumerate(flat.inputs):
         value.requires_grad = k in places
     joint = Joint(flat, examples_of(flat, ()))
+    for node in joint.reverse:
+        leave_out_unread(node)
     reads = {value for node in joint.reverse for value in node.values()} - set(joint.graph.constants)
     nodes = [*recomputed(joint.primal, reads, ()), *joint.reverse]
     read = {value for node in nodes for value in node.values()}
@@ -297,3 +299,24 @@ def transpose(graph: Graph, linear: Sequence[int] | None = None) -> Graph:
     parameters = [value for k, value in enumerate(joint.inputs) if k not in places]
     inputs, grads = [*parameters, *joint.cotangents], [joint.grads[k] for k in places]
     return part(inputs, nodes, grads, joint.graph.constants, f"{graph.name}_transposed", set(nodes))
+
+
+def leave_out_unread(node: Node) -> None:
+    """Let a scan or a branch, and those within it, take nothing that their bodies do not read, but for carries."""
+    for block in node.blocks:
+        for inner in block.nodes:
+            leave_out_unread(inner)
+    if node.op.name not in ("scan", "cond"):
+        return
+    first = 1 if node.op.name == "cond" else 0  # a predicate is no operand of the bodies
+    carries = 0 if first else node.attributes["carries"]
+    needed = [needed_nodes(block.nodes, block.outputs) for block in node.blocks]
+    places = range(len(node.ins) - first)
+    kept = [k for k in places if k < carries or any(b.inputs[k] in read for b, (_, read) in zip(node.blocks, needed))]
+    node.ins = (*node.ins[:first], *(node.ins[first + k] for k in kept))
+    node.blocks = tuple(
+        [Block([block.inputs[k] for k in kept], nodes, block.outputs) for block, (nodes, _) in zip(node.blocks, needed)]
+    )
+    if not first:
+        slices = range(carries, carries + node.attributes["slices"])
+        node.attributes = {**node.attributes, "slices": sum(k in slices for k in kept)}

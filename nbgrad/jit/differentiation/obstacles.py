@@ -7,7 +7,7 @@ from typing import Iterable, NoReturn
 from ...base.errors import GraphError
 from ...ops.core import Elementwise
 from ..ir.graph import Graph, require_graph
-from ..ir.ir import Control, Node, Value
+from ..ir.ir import Block, Control, Node, Value
 from ..passes.retrace import InPlace
 
 __all__ = ["check", "is_differentiable", "plain_reads", "update_requires_grad"]
@@ -67,8 +67,10 @@ def refuse(node: Node, source: str) -> NoReturn:
 
 
 def update_requires_grad(graph: Graph, flag: bool | None) -> None:
-    """Set the flag of all values of floating dtype in a graph, those of its blocks too: None where nothing is known."""
+    """Set the flag of all values of floating dtype in a graph, those of its linear blocks too: None where nothing is known.
 
+    Those in the bodies of loops and branches stay: they say where gradients stop in a trip, whoever runs it.
+    """
     require_graph("update_requires_grad", graph)
 
     def put(values: Iterable[Value]) -> None:
@@ -76,11 +78,15 @@ def update_requires_grad(graph: Graph, flag: bool | None) -> None:
             differentiable = value.layout is None or value.layout.dtype.differentiable
             value.requires_grad = flag if differentiable else False
 
+    def put_nodes(block: Block) -> None:
+        for node in block.nodes:
+            put(node.outs)
+            if node.op.name == "linear":
+                for inner in node.blocks:
+                    put_nodes(inner)
+
     put(graph.inputs)
-    for node in graph.all_nodes():
-        put(node.outs)
-        for block in node.blocks:
-            put(block.inputs)
+    put_nodes(graph)
 
 
 def plain_reads(graph: Graph, plain: set[Value], needs: set[Value]) -> list[int]:

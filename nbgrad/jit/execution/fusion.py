@@ -22,6 +22,7 @@ from ...ops.core import Elementwise
 from ...ops.expr import Expr, constant, evaluate, operation, symbol
 from ...tensors.layout import Layout
 from ...tensors.storage import CPU, Device
+from ..ir.devices import is_gpu
 from ..ir.ir import Node, Value
 
 __all__ = ["Group", "Space", "formula_of", "is_half", "plan_of_group", "space_of"]
@@ -119,7 +120,7 @@ def formula_of(
     reads: dict[Any, Expr] = {}
     known: dict[Value, Expr] = {}
     half = space.dtype if space is not None and is_half(space.dtype) else None
-    rounds_numbers = half is not None and space is not None and space.device is CPU
+    rounds_numbers = half is not None and space is not None and not is_gpu(space.device)
 
     def rounded(x: Expr) -> Expr:
         return x if half is None or x.boolean else operation(f"nearest_{half.name}", x)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.errors import ArgumentError
+from ...tensors.tensor import Tensor
 from .ir import Block, Node, Value, copy_block
 from .replay import replay
 from .tracebacks import failed_node, raise_at
@@ -47,8 +48,9 @@ class Graph(Block):
         """Run it by calls of operations: what every other way to run it is compared with.
 
         Args:
-            inputs: a tensor for every input.
+            inputs: a tensor for every input, of its shape and dtype.
         """
+        self.require_inputs(inputs)
         try:
             return replay(self, self.constants, inputs, self.name, cuts=True)
         except Exception as error:
@@ -56,6 +58,22 @@ class Graph(Block):
             if node is None:
                 raise
             raise_at(error, node, self, self.constants, self.name)
+
+    def require_inputs(self, inputs: tuple) -> None:
+        """Refuse tensors of other shapes or dtypes than those that the graph is of: its calls would compute something else.
+
+        Raises:
+            ArgumentError: one is.
+        """
+        for k, (value, x) in enumerate(zip(self.inputs, inputs)):
+            if value.layout is None or not isinstance(x, Tensor):
+                continue
+            expected, came = value.layout, x.layout
+            if came.shape != expected.shape or came.dtype is not expected.dtype:
+                raise ArgumentError(
+                    f"{self.name}: {value.name or f'input {k}'} is {came.dtype.name} {list(came.shape)}, expected "
+                    f"{expected.dtype.name} {list(expected.shape)}. Hint: trace the function for such arguments."
+                )
 
     def __str__(self) -> str:
         """Python that computes the same: see text.py."""

@@ -7,8 +7,9 @@ from typing import Any, Sequence
 
 from ...base.calls import CALLS
 from ...base.errors import ArgumentError, GraphError
-from ...base.grad_mode import no_grad
+from ...base.grad_mode import no_grad, traces
 from ...creation.factories import new_full
+from ...modes.traced import capture_of_thread
 from ...tensors.tensor import Tensor
 from .histories import OVERWRITE, STOP, without_gradient
 from .ir import Block, Control, Node, Value, map_values
@@ -31,7 +32,10 @@ def replay(
     """
     if len(inputs) != len(block.inputs):
         raise ArgumentError(f"{name}: expected {len(block.inputs)} inputs, got {len(inputs)}.")
-    return run_block(block, inputs, {value: tensor_of(value) for value in constants}, flags, cuts=cuts)
+    known = {value: tensor_of(value) for value in constants}
+    if traces and (trace := capture_of_thread()) is not None:
+        trace.variables.know(known.values())
+    return run_block(block, inputs, known, flags, cuts=cuts)
 
 
 def tensor_of(constant: Value) -> Any:

@@ -21,6 +21,7 @@ from ...base.nested import map_leaves
 from ...creation.factories import new_full
 from ...dispatch.launches import need
 from ...forward.tangents import ALL_LEVELS, sight
+from ...graph.saved import without_hooks
 from ...modes.batched import Batched
 from ...modes.overrides import FunctionMode
 from ...modes.traced import unseen
@@ -39,10 +40,12 @@ from ..ir.replay import run_block, tensor_of
 from ..nodes.values import refuse_in_body
 from ..passes.eliminate_dead import eliminate_dead
 from ..state.hooks import refuse_hooks
+from .mixed_precision import outside_of_regions
 
 __all__ = [
     "Body",
     "active_values",
+    "alone",
     "block_for_node",
     "body_of",
     "example_from",
@@ -73,8 +76,8 @@ class Body:
         self.given: list[Layout] = []
 
     def inputs(self) -> list[Layout]:
-        """The layouts of its inputs, row-major."""
-        self.taken = self.taken or [plain_layout(value) for value in self.block.inputs]
+        """The layouts of its inputs: row-major, but for constants, which may lie otherwise."""
+        self.taken = self.taken or [value.layout or plain_layout(value) for value in self.block.inputs]
         return self.taken
 
     def layouts(self) -> list[Layout]:
@@ -152,11 +155,14 @@ def fitted(x: Tensor, layout: Layout) -> Tensor:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """As if no batch were open, with recording on and all tangents seen: what a body means does not depend on who runs it."""
+    """As if no batch and no region of ``autocast`` were open, with recording on and all tangents seen.
+
+    What a body means does not depend on who runs it.
+    """
     before, batches.levels = batches.levels, ()
     limit, sight.below = sight.below, ALL_LEVELS
     try:
-        with inference_mode(False):
+        with inference_mode(False), outside_of_regions():
             yield
     finally:
         batches.levels, sight.below = before, limit
@@ -167,50 +173,76 @@ class Substitution(FunctionMode):
 
     Attributes:
         found: the tensors that it captures, by identity; those that it uses, in the order of first use, are ``used``.
+        places: the same, by what they are windows on: ``x.detach()`` and ``x.data`` are made without a call that is seen.
+        twins: what stands for them, and for those that were detached, by identity.
+        kept: tensors that were detached, which have to live as long as their twins.
     """
+
+    changes_functions = True  # before any tangent or batch of what is captured is seen
 
     def __init__(self, trace: Trace, found: Sequence[Tensor]):
         self.trace, self.found = trace, {id(x): x for x in found}
+        self.places = {place_of(x): x for x in found}
         self.twins: dict[int, Tensor] = {}
         self.used: list[Tensor] = []
+        self.kept: list[Tensor] = []
 
     def __nbgrad_function__(self, func: Callable, types: tuple[type, ...], args: tuple, kwargs: dict) -> Any:
         """The call, of twins."""
         return func(*map_leaves(self.change, args), **map_leaves(self.change, kwargs))
 
     def change(self, x: Any) -> Any:
-        """The twin of a captured tensor; everything else itself."""
-        if id(x) not in self.found:
-            return x
+        """The twin of a captured tensor, or of one that was detached from such; everything else itself."""
         twin = self.twins.get(id(x))
-        if twin is None:
-            twin = self.twins[id(x)] = self.trace.input(example_of(x))
+        if twin is not None:
+            return twin
+        if id(x) in self.found:
+            twin = self.trace.input(example_of(x))
             self.used.append(x)
+        elif isinstance(x, Tensor) and x.grad_fn is None and (origin := self.places.get(place_of(x))) is not None:
+            twin = self.change(origin).detach()
+            if x.requires_grad:
+                twin.requires_grad_()
+            self.kept.append(x)
+        else:
+            return x
+        self.twins[id(x)] = twin
         return twin
 
 
+def place_of(x: Tensor) -> tuple:
+    """What a tensor is a window on."""
+    levels, value = (x._levels_, x._value_) if type(x) is Batched else ((), x)
+    return id(value._storage_.array), value._offset_, value.layout, levels
+
+
 def traced_body(
-    fn: Callable[..., Sequence[Tensor]], examples: Sequence[Tensor], found: Sequence[Tensor] = ()
+    fn: Callable[..., Sequence[Tensor]], examples: Sequence[Tensor], found: Sequence[Tensor] = (), arrays: Sequence[np.ndarray] = ()
 ) -> tuple[Body, list[Tensor]]:
     """The body that a function is, and which of the tensors that it captures it uses.
 
     Args:
         fn: takes tensors like the examples, returns a list of tensors.
         examples: as ``example_of`` makes them.
-        found: tensors that the function captures.
+        found: tensors that the function captures. arrays: of NumPy, that it names.
 
     Raises:
         GraphError: the function does what a graph cannot hold.
     """
-    return beginning_again(lambda hosted: body_once(fn, examples, found, hosted))
+    return without_hooks(beginning_again, lambda hosted: body_once(fn, examples, found, arrays, hosted))
 
 
 def body_once(
-    fn: Callable[..., Sequence[Tensor]], examples: Sequence[Tensor], found: Sequence[Tensor], hosted: set
+    fn: Callable[..., Sequence[Tensor]],
+    examples: Sequence[Tensor],
+    found: Sequence[Tensor],
+    arrays: Sequence[np.ndarray],
+    hosted: set,
 ) -> tuple[Body, list[Tensor]]:
     """The same, where Functions are steps in Python; see ``beginning_again``."""
     with alone(), tracing(found, hosted=hosted, late=True) as active:
         active.derivable = active.of_body = True
+        active.note_arrays(arrays)
         inputs = [active.input(x) for x in on_memory_of_their_own(examples)]
         if found:
             substitution = Substitution(active, found)
@@ -222,12 +254,14 @@ def body_once(
         graph = active.graph
         graph.outputs = [active.value(x) for x in outs]
         refuse_hooks(outs, inputs)
+        active.variables.selections.require_put_back()
     refuse_in_body(graph)
     eliminate_dead(graph)
     captures = {id(x) for x in found}
     graph.constants.sort(key=lambda value: id(value.data) not in captures)  # where the substitution was not asked
     used += [value.data for value in graph.constants if id(value.data) in captures]
-    bound = [tensor_of(value) for value in graph.constants if id(value.data) not in captures]
+    with unseen():  # a body outlives a capture around it, which would mark what it has seen being made
+        bound = [tensor_of(value) for value in graph.constants if id(value.data) not in captures]
     for value in graph.constants:
         value.data = None
     graph.inputs, graph.constants = graph.inputs + graph.constants, []

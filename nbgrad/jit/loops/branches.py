@@ -16,7 +16,7 @@ from ...tensors.arrays import values_of
 from ...tensors.tensor import Tensor
 from ..ir.ir import Control, Node
 from .bodies import Body, active_values, block_for_node, body_of, example_of, fitted, joined, traced_body
-from .derived import batched, example_like, pulled, pushed
+from .derived import batched, example_like, meant_in, pulled, pushed
 from .trips import owned
 
 __all__ = ["Choice", "chosen"]
@@ -125,7 +125,8 @@ class Branch(Function):
         if dims[0] is not None:
 
             def both(p: Tensor, *xs: Tensor) -> tuple:
-                first, second = (body.replay(xs) for body in choice.bodies)
+                meant = p, CALLS["logical_not"](p)
+                first, second = (body.replay([meant_in(q, x) for x in xs]) for q, body in zip(meant, choice.bodies))
                 return tuple([CALLS["where"](p, x, y) for x, y in zip(first, second)])
 
             return vmap(both, dims)(predicate, *operands), (0,) * len(choice.bodies[0].block.outputs)

@@ -9,11 +9,12 @@ from ...batch.vmap import vmap
 from ...creation.factories import new_full
 from ...func.forward import jvp
 from ...func.reverse import vjp
+from ...modes.batched import Batched
 from ...tensors.tensor import Tensor
 from ..ir.ir import Value, plain_layout
 from .bodies import Body, example_from
 
-__all__ = ["batched", "example_like", "pulled", "pushed", "widened", "zeros_of"]
+__all__ = ["batched", "example_like", "meant_in", "pulled", "pushed", "widened", "zeros_of"]
 
 
 def chosen_inputs(body: Body, primals: Sequence[Tensor], chosen: Sequence[int], wanted: Sequence[int] | None = None) -> Callable:
@@ -51,6 +52,17 @@ def batched(body: Body, flags: Sequence[bool], outs: Sequence[bool]) -> Callable
     places = tuple([0 if out else None for out in outs])
     run = vmap(lambda *inputs: tuple(body.replay(inputs)), tuple([0 if flag else None for flag in flags]), places)
     return lambda *inputs: list(run(*inputs))
+
+
+def meant_in(chosen: Tensor, x: Tensor) -> Tensor:
+    """An operand of what is computed for all elements of a batch, and meant for those that are chosen.
+
+    Derivatives elsewhere, which may be infinite, would be multiplied by 0: they end here. What all elements share stays shared.
+    """
+    if type(x) is not Batched or not x.layout.dtype.differentiable:
+        return x
+    made: Tensor = CALLS["where"](chosen, x, x.detach())
+    return made
 
 
 def example_like(value: Value) -> Tensor:

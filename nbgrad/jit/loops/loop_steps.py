@@ -11,7 +11,7 @@ from ..ir.ir import Block, Value
 from ..passes.eliminate_dead import needed_nodes
 from .bodies import Body, active_values, example_from, example_of, first_of, joined, traced_body
 from .checkpoints import ALL, Policy
-from .derived import batched, example_like, pulled, pushed
+from .derived import batched, example_like, meant_in, pulled, pushed
 
 __all__ = [
     "Loop",
@@ -273,7 +273,8 @@ def stopping_step(step: Step, test: Body, flags: Sequence[bool], size: int, exam
 
     def element(*inputs: Tensor) -> tuple:
         (goes_on,) = test.replay(inputs)
-        return tuple([CALLS["where"](goes_on, y, x) for x, y in zip(inputs, step.body.replay(inputs))])
+        outs = step.body.replay([meant_in(goes_on, x) for x in inputs])
+        return tuple([CALLS["where"](goes_on, y, x) for x, y in zip(inputs, outs)])
 
     run = vmap(element, tuple([0 if flag else None for flag in flags]))
     return step.derived(("stopping", tuple(flags), size), lambda *inputs: list(run(*inputs)), examples, step.carries, 0)

@@ -196,7 +196,7 @@ def run_back(way: Way, tensors: Sequence[Tensor]) -> list[Tensor]:
         outs = made.body.run([*carried, *carries, *trips.slices_at(at), *cotangents, *trips.whole, *bound])
         store(results, layouts[made.carries :], outs[made.carries :], at)
         carried = [fitted(x, layout) for x, layout in zip(outs[: made.carries], layouts)]
-    return [*owned(carried, tensors), *results]
+    return [*owned(carried, [*tensors, *bound]), *results]
 
 
 FEWEST_TRIPS = 5  # of a stretch: with fewer one call a trip is as fast

@@ -6,13 +6,17 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 from ...base.bounded import keep
 from ...base.dtypes import get_default_dtype
+from ...base.grad_mode import traces
 from ...func.captures import captured
+from ...modes.traced import capture_of_thread
 from ...tensors.layout import layout_of
 from ...tensors.storage import default_device
 from ...tensors.tensor import Tensor
 from ..guards.guards import Guards
+from ..nodes.values import MOST as MOST_READ
 from .bodies import Body, traced_body
 from .closures import Closure
+from .mixed_precision import in_region, region_of_thread
 from .trees import Leaves
 
 __all__ = ["Found", "traced_function"]
@@ -33,14 +37,16 @@ class TracedFunction:
         same: of tensors of the closure that have names beyond it, which they are and which object.
         result: what it returned while it was traced, with tensors of no memory.
         guards: what it depends on beside its arguments and its closure.
+        arrays: NumPy's of few elements among that, with what they held; tensors on larger ones are read whenever a trip runs.
     """
 
-    __slots__ = ("body", "used", "same", "result", "guards")
+    __slots__ = ("body", "used", "same", "result", "guards", "arrays")
 
     def __init__(self, fn: Callable, closure: Closure, run: Callable[..., Leaves], examples: Sequence[Tensor]):
         guards = self.guards = Guards(fn)
         found = list({id(x): x for x in (*captured(fn), *guards.tensors)}.values())
         guards.leave_out(closure.covered)
+        self.arrays = [(x, x.tobytes()) for x in guards.arrays if x.size <= MOST_READ and not x.dtype.hasobject]
 
         def outs(*inputs: Tensor) -> list[Tensor]:
             self.result = run(*inputs)
@@ -48,7 +54,7 @@ class TracedFunction:
             self.result.tensors = [layout_of(x.layout.dtype, x.layout.shape, None, x.layout.device).template for x in made]
             return made
 
-        self.body, used = traced_body(outs, examples, found)
+        self.body, used = traced_body(outs, examples, found, guards.arrays)
         guards.settle()
         places: dict[int, int] = {}
         for k, x in enumerate(closure.tensors):
@@ -59,7 +65,9 @@ class TracedFunction:
 
     def fits(self, closure: Closure) -> bool:
         """Whether a function of the same pattern is meant."""
-        return all(closure.tensors[k] is x for k, x in self.same) and self.guards.hold()
+        if any(closure.tensors[k] is not x for k, x in self.same) or not self.guards.hold():
+            return False
+        return all(x.tobytes() == held for x, held in self.arrays)
 
     def operands(self, closure: Closure) -> list[Tensor]:
         """The captured tensors that a function of the same pattern uses."""
@@ -104,8 +112,12 @@ def traced_function(fn: Callable, key: tuple, run: Callable[..., Leaves], exampl
         GraphError: it does what a graph cannot hold.
     """
     closure = Closure(fn)
-    whole = (*key, get_default_dtype(), default_device(), closure.pattern)
+    region = region_of_thread()
+    whole = (*key, get_default_dtype(), default_device(), region.key() if region else None, closure.pattern)
     found = known.get(whole)
     if found is None or not found.fits(closure):
-        found = keep(known, whole, TracedFunction(fn, closure, run, examples()), MOST)
+        within = run if region is None else in_region(run, region)
+        found = keep(known, whole, TracedFunction(fn, closure, within, examples()), MOST)
+    if traces and (around := capture_of_thread()) is not None:
+        around.variables.know(found.body.bound)
     return Found(found, found.operands(closure))

@@ -1,13 +1,14 @@
-"""What goes into loops and branches and comes out of them: nested tuples, lists and dicts of tensors, numbers and None."""
+"""What goes into loops and branches and comes out of them: tensors, numbers and None in tuples, lists, dicts and data classes."""
 
 from __future__ import annotations
 
 from typing import Any, Sequence
 
 from ...base.errors import ArgumentError, DeviceError, DTypeError, RangeError, ShapeError
-from ...base.nested import Tree, flatten
+from ...base.nested import Tree
 from ...creation.factories import tensor
 from ...tensors.tensor import Tensor
+from ..arguments.structures import flatten_again
 
 __all__ = ["Leaves", "check_carry", "check_same", "length_of", "shown"]
 
@@ -26,9 +27,9 @@ class Leaves:
     __slots__ = ("tensors", "tree", "kinds")
 
     def __init__(self, op: str, what: str, value: Any):
-        leaves, self.tree = flatten(value)
+        leaves, self.tree = flatten_again(value)
         self.kinds = tuple([x is not None for x in leaves])
-        places = places_of(self.tree, what)
+        places = self.tree.places(what)
         self.tensors = [member(op, x, place) for x, place in zip(leaves, places) if x is not None]
 
     def rebuilt(self, tensors: Sequence[Tensor]) -> Any:
@@ -39,7 +40,7 @@ class Leaves:
     def key(self, front: int = 0) -> tuple:
         """Structure, dtypes, shapes without so many dimensions in front, and devices: what may be looked up."""
         layouts = [x.layout for x in self.tensors]
-        return repr(self.tree), self.kinds, tuple([(x.dtype, x.shape[front:], x.device) for x in layouts])
+        return self.tree, self.kinds, tuple([(x.dtype, x.shape[front:], x.device) for x in layouts])
 
     @property
     def structure(self) -> tuple[Tree, tuple[bool, ...]]:
@@ -48,7 +49,7 @@ class Leaves:
 
     def places(self, what: str) -> list[str]:
         """What messages call the tensors."""
-        return [place for place, kind in zip(places_of(self.tree, what), self.kinds) if kind]
+        return [place for place, kind in zip(self.tree.places(what), self.kinds) if kind]
 
 
 def member(op: str, x: Any, place: str) -> Tensor:
@@ -62,20 +63,10 @@ def member(op: str, x: Any, place: str) -> Tensor:
     if isinstance(x, NUMBERS):
         return tensor(x)
     raise ArgumentError(
-        f"{op}: {place} is of type {type(x).__name__}, expected a tensor, a number or None, in tuples, lists and dicts. "
+        f"{op}: {place} is of type {type(x).__name__}, expected a tensor, a number or None, in tuples, lists, dicts and "
+        "objects of data classes. "
         "Hint: what does not change from trip to trip can be a variable that the function names."
     )
-
-
-def places_of(tree: Tree, what: str) -> list[str]:
-    """The place of each leaf, as one would write it."""
-    if tree.kind is None:
-        return [what]
-    found: list[str] = []
-    for k, child in enumerate(tree.children):
-        key = tree.keys[k] if isinstance(tree.keys, tuple) else k
-        found += places_of(child, f"{what}[{key!r}]")
-    return found
 
 
 def shown(x: Tensor) -> str:

@@ -19,7 +19,7 @@ from ...modes.inference import newly_made
 from ...tensors.layout import layout_of
 from ...tensors.tensor import Tensor
 from ..ir.ir import Control, Node
-from .bodies import block_for_node, body_of, fitted
+from .bodies import alone, block_for_node, body_of, fitted
 from .loop_steps import Loop, Step
 from .loops import While, loop_function, looped
 from .trips import owned
@@ -112,8 +112,11 @@ class Unwind(Function):
 
     @staticmethod
     def forward(what: Unwinding, *tensors: Tensor) -> tuple:
-        """The loops."""
-        outs = [fitted(x, layout_of(x.layout.dtype, x.layout.shape, None, x.layout.device)) for x in what.run(tensors)]
+        """The loops: of values alone, whose turns see the tangents that they make themselves."""
+        values = [x.detach() for x in tensors]
+        with alone():
+            found = what.run(values)
+        outs = [fitted(x, layout_of(x.layout.dtype, x.layout.shape, None, x.layout.device)) for x in found]
         return tuple([newly_made(x) for x in owned(outs, tensors)])
 
     @staticmethod

@@ -17,6 +17,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
+from ..scalars.logarithm import log
 from ..texts import in_dtype, run_text
 from .gemm import move_to
 
@@ -622,8 +623,6 @@ def permutation(pivots, steps, m, order, to):
 @cache
 def lapack_kernel(routine: str, dtype: str) -> tuple[Callable, tuple]:
     """The kernel of a routine for a real dtype, and what its Program binds."""
-    from ..scalars.logarithm import log  # benchmarks/test_startup.py: an import needs no scalar functions
-
     text = BRING + HELPERS + PARTS + KERNEL.replace("BODY", BODIES[routine].strip("\n"))
     text = in_dtype(text, dtype).replace("FLOAT", dtype)
     scope = run_text(text, f"{routine} {dtype}")
