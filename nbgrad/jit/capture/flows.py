@@ -23,6 +23,7 @@ class Flows:
     Attributes:
         tangible: values into which tangents flow; ``open``: into which gradients would flow from inputs that require none.
         silent: values that would be open, had they been recorded.
+        stops: of values that were detached, those that this gives.
         marks: what stands for the histories of tensors that have none, by identity of these.
     """
 
@@ -30,6 +31,7 @@ class Flows:
         self.tangible = set[Value]()
         self.open = set[Value]()
         self.silent = set[Value]()
+        self.stops: dict[Value, Value] = {}
         self.marks: dict[int, Mark] = {}
 
     def mark(self, x: Tensor, detached: bool = False) -> Mark:

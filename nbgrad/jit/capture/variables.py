@@ -196,7 +196,11 @@ class Variables:
         cut = history is None or marked
         if cut and value.requires_grad is False and not (marked and flows is not None and value in flows.tangible):
             return value
-        return self.append(Node(STOP, (value,), {}, [value.layout], flags=[not cut]))
+        if not marked or flows is None:
+            return self.append(Node(STOP, (value,), {}, [value.layout], flags=[not cut]))
+        if value not in flows.stops:
+            flows.stops[value] = self.append(Node(STOP, (value,), {}, [value.layout], flags=[False]))
+        return flows.stops[value]
 
     def admit(self, x: Tensor) -> Variable:
         """A storage that is seen for the first time: of a constant."""
