@@ -28,6 +28,10 @@ class Recomputed:
         """The weight, from other parameters."""
         raise NotImplementedError
 
+    def current(self, module: Any) -> Tensor:
+        """The weight of what these parameters are now; nothing else changes."""
+        return self.compute(module)
+
 
 class WeightNorm(Recomputed):
     """Length times direction."""
@@ -48,21 +52,30 @@ class SpectralNorm(Recomputed):
 
     def compute(self, module: Any) -> Tensor:
         """One or a few power iterations, while training; then the quotient."""
-        weight, u, v = (getattr(module, self.name + end) for end in ("_orig", "_u", "_v"))
-        matrix = rows_along(weight, self.dim)
         if module.training:
+            weight, u, v = self.parts(module)
+            matrix = rows_along(weight, self.dim)
             with nbgrad.no_grad():
                 for _ in range(self.iterations):
                     v.copy_(F.normalize(matrix.mT @ u, dim=0, eps=self.eps))
                     u.copy_(F.normalize(matrix @ v, dim=0, eps=self.eps))
-        return over_largest(weight, matrix, u, v)
+        return self.current(module)
+
+    def current(self, module: Any) -> Tensor:
+        """The quotient."""
+        weight, u, v = self.parts(module)
+        return over_largest(weight, rows_along(weight, self.dim), u, v)
+
+    def parts(self, module: Any) -> tuple[Tensor, Tensor, Tensor]:
+        """The undivided weight, and the vectors that the iterations turn towards its first singular ones."""
+        return tuple(getattr(module, self.name + end) for end in ("_orig", "_u", "_v"))
 
 
 def installed(module: Any, hook: Recomputed) -> Any:
     """The module, with the weight computed now and before each call."""
     hook(module, None)
     handles = module.__dict__.setdefault("_recomputed_", {})
-    handles[type(hook).__name__, hook.name] = module.register_forward_pre_hook(hook)
+    handles[type(hook).__name__, hook.name] = hook, module.register_forward_pre_hook(hook)
     return module
 
 
@@ -71,9 +84,11 @@ def is_computed(module: Any, name: str, kind: type[Recomputed]) -> bool:
     return (kind.__name__, name) in module.__dict__.get("_recomputed_", ())
 
 
-def uninstall(module: Any, name: str, kind: type[Recomputed]) -> None:
-    """Take the hook off."""
-    module.__dict__["_recomputed_"].pop((kind.__name__, name)).remove()
+def uninstall(module: Any, name: str, kind: type[Recomputed]) -> Recomputed:
+    """Take the hook off; which one it was."""
+    hook, handle = module.__dict__["_recomputed_"].pop((kind.__name__, name))
+    handle.remove()
+    return hook
 
 
 def weight_of(op: str, module: Any, name: str, kind: type[Recomputed]) -> Tensor:
@@ -91,8 +106,8 @@ def removed(op: str, module: Any, name: str, kind: type[Recomputed], rest: tuple
     """The module with an ordinary parameter again, of what the weight is now."""
     if not is_computed(module, name, kind):
         raise RangeError(f"{op}: {name!r} of {type(module).__name__} is not computed so.")
-    uninstall(module, name, kind)
-    weight = getattr(module, name).detach()
+    with nbgrad.no_grad():
+        weight = uninstall(module, name, kind).current(module)
     for end in rest:
         delattr(module, name + end)
     delattr(module, name)

@@ -431,16 +431,18 @@ def test_orthogonal_weights_stay_orthogonal(rows, columns, way):
 
 
 def test_weight_norm_splits_length_and_direction():
-    """Nothing changes at first; the lengths are those of rows; and it can be taken back."""
+    """Nothing changes at first; the lengths are those of rows; and it can be taken back, of what the lengths are now."""
     layer = filled(nn.Linear(3, 2))
     before = layer(wave(1, 3)).detach()
     rows = layer.weight.detach().norm(dim=1, keepdim=True)
     assert nn.utils.weight_norm(layer)(wave(1, 3)).allclose(before) and layer.weight_g.allclose(rows)
     with nbgrad.no_grad():
         layer.weight_g.mul_(2)
-    doubled = layer(wave(1, 3))
+    assert (layer(wave(1, 3)) - layer.bias).allclose(2 * (before - layer.bias))
+    with nbgrad.no_grad():
+        layer.weight_g.div_(2)
     nn.utils.remove_weight_norm(layer)
-    assert layer(wave(1, 3)).allclose(doubled) and isinstance(layer.weight, nn.Parameter)
+    assert layer(wave(1, 3)).allclose(before) and isinstance(layer.weight, nn.Parameter)
     with pytest.raises(nbgrad.RangeError, match="not computed"):
         nn.utils.remove_weight_norm(layer)
 
