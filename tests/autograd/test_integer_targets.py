@@ -41,7 +41,7 @@ def test_cast_of_a_dual(dtype):
     """A cast to integers drops the tangent, the first time and when its plan is known."""
     with forward_ad.dual_level():
         for _ in range(3):
-            dual = forward_ad.make_dual(X.detach(), nbgrad.ones(2))
+            dual = forward_ad.make_dual(X.detach(), nbgrad.ones_like(X))
             assert forward_ad.unpack_dual(dual.to(dtype)).tangent is None
 
 

@@ -121,11 +121,11 @@ def pulled(outs, operands: list, move, orders: int) -> tuple:
     """The gradients at operands that require grad; ``move``: puts cotangents where they are."""
     outs = [x for x in outs if isinstance(x, nbgrad.Tensor) and x.requires_grad]
     leaves = [x for x in flatten(operands) if isinstance(x, nbgrad.Tensor) and x.requires_grad]
-    weights = [move(cotangent(x, 0.3)) for x in outs]
+    weights = [move(cotangent(x, 0.3)).to(x.device) for x in outs]
     grads = nbgrad.grad(outs, leaves, weights, create_graph=orders > 1, allow_unused=True) if outs else ()
     if orders > 1:
         again = [x for x in grads if x is not None and x.requires_grad]
-        weights = [move(cotangent(x, 1.1)) for x in again]
+        weights = [move(cotangent(x, 1.1)).to(x.device) for x in again]
         grads = nbgrad.grad(again, leaves, weights, allow_unused=True) if again else ()
     return grads
 

@@ -35,11 +35,11 @@ def example():
     return trace(slope, nbgrad.ones(3, 2, requires_grad=True), nbgrad.ones(4, 3))
 
 
-def test_a_drawing_has_a_box_for_every_call_input_and_output():
+def test_a_drawing_has_a_box_for_every_node_input_and_output():
     """Calls carry their names, values their names and shapes."""
     graph = example()
     svg = drawing(graph, graph.constants, graph.name)
-    assert boxes(svg, "call") == len(graph.nodes)
+    assert boxes(svg, "call") + boxes(svg, "control") == len(graph.nodes)
     assert boxes(svg, "input") == 2 and boxes(svg, "output") == 2
     found = texts(svg)
     assert {"w", "[3, 2]", "matmul", "v0 [4, 2]", "tanh"} <= set(found)

@@ -447,7 +447,7 @@ def test_nothing_can_be_repeated():
 def test_the_cosine_of_complex_vectors_is_refused():
     """It has several meanings; integers have no lengths."""
     for x in (nbgrad.tensor([1j]), nbgrad.tensor([1])):
-        with pytest.raises(nbgrad.DTypeError, match="cosine_similarity: x1 is"):
+        with pytest.raises(nbgrad.DTypeError, match="cosine_similarity: x1 and x2 are"):
             F.cosine_similarity(x, x, 0)
 
 
