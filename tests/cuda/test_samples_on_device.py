@@ -1,6 +1,7 @@
 """Every sample of the table on a GPU against the same call on the CPU: values, gradients of both orders, tangents, writes.
 
-They run on the emulated device, in a child process; a third of them, and all with ``--slow``.
+They run on the emulated device, in a child process; a third of them, of those either second orders or tangents, and all with
+``--slow``.
 """
 
 from __future__ import annotations
@@ -195,6 +196,7 @@ def test_gradients(name, dtype):
 
 
 @on_gpus
+@pytest.mark.part(2, 0)
 @pytest.mark.parametrize("dtype", thirds("float64", "complex128"))
 @pytest.mark.parametrize("name", SMOOTH)
 def test_second_order(name, dtype):
@@ -205,6 +207,7 @@ def test_second_order(name, dtype):
 
 
 @on_gpus
+@pytest.mark.part(2, 1)
 @pytest.mark.parametrize("dtype", thirds("float64", "complex64"))
 @pytest.mark.parametrize("name", SMOOTH)
 def test_tangents(name, dtype):
