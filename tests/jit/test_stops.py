@@ -7,6 +7,9 @@ import pytest
 import nbgrad
 from nbgrad.func import grad, jvp as func_jvp, vjp
 from nbgrad.jit import differentiate, jvp, linearize, trace, transpose
+from nbgrad.jit.ir.ir import Block, Control, Node, Value
+from nbgrad.jit.ir.replay import run_block
+from nbgrad.ops.core import OPS
 
 
 def unrecorded(f):
@@ -117,3 +120,17 @@ def test_two_histories_on_one_memory_are_refused():
 
     with pytest.raises(nbgrad.errors.GraphError, match="Hint: clone it first"):
         trace(f, X)
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_a_branch_stops_by_its_mark_whatever_its_blocks_read(flag):
+    """What they read of the graph around them is no operand of the branch."""
+    x, chosen = nbgrad.tensor([2.0, 3.0], requires_grad=True), nbgrad.tensor(True)
+    inputs = [Value(x.layout, True, name="x"), Value(chosen.layout, False, name="chosen")]
+    square = Node(OPS["mul"], (inputs[0], inputs[0]), {}, [x.layout], flags=[True])
+    run = Control("branch", lambda node, values, chosen: tuple(run_block(node.blocks[0], (), values)))
+    branch = Node(run, (inputs[1],), {}, [x.layout], (Block([], [square], list(square.outs)),), flags=[flag])
+    product = Node(OPS["mul"], (inputs[0], branch.outs[0]), {}, [x.layout], flags=[True])
+    (out,) = run_block(Block(inputs, [branch, product], list(product.outs)), [x, chosen], {}, flags=True)
+    (found,) = nbgrad.grad(out.sum(), x)
+    assert found.tolist() == ([12.0, 27.0] if flag else [4.0, 9.0])

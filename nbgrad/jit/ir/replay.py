@@ -97,7 +97,9 @@ def is_silent(node: Node) -> bool:
 
 def tells(node: Node) -> bool:
     """Whether it means something that no gradients flow through results: gradients flow into what they are computed of."""
-    history = node.ins[:1] if node.op is OVERWRITE else node.values()
+    history = (
+        node.ins[:1] if node.op is OVERWRITE else [*node.values(), *(value for block in node.blocks for value in block.free())]
+    )
     return any(value.requires_grad is not False for value in history)
 
 
