@@ -11,7 +11,7 @@ from ..tensors.layout import Layout
 from ..tensors.tensor import native
 from .reduce import arranged_call, runs_as_it_lies
 
-__all__ = ["arranged_run", "copy_plan"]
+__all__ = ["arranged_run", "behind_copies"]
 
 
 def arranged_run(lower: Callable, op: General, layouts: tuple[Layout, ...], attributes: dict) -> Callable:
@@ -20,8 +20,7 @@ def arranged_run(lower: Callable, op: General, layouts: tuple[Layout, ...], attr
     Args:
         lower: ``lower(op, layouts, attributes)``, the lowering.
     """
-    copies = [None if runs_as_it_lies(x) else copy_plan(x) for x in layouts]
-    lying = tuple([x if made is None else made.outs[0].layout for x, made in zip(layouts, copies)])
+    lying, copied = behind_copies(layouts, runs_as_it_lies)
     plan = lower(op, lying, attributes) if all(map(runs_as_it_lies, lying)) else None
     if not isinstance(plan, GeneralPlan):
         return arranged_call
@@ -29,12 +28,27 @@ def arranged_run(lower: Callable, op: General, layouts: tuple[Layout, ...], attr
 
     def run(op: General, tensors: tuple, attributes: dict) -> Any:
         """The copies, and the launch."""
-        return fresh(plan, *[x if made is None else fresh(made, x) for x, made in zip(tensors, copies)])
+        return fresh(plan, *copied(tensors))
 
     return run
 
 
-def copy_plan(layout: Layout) -> GeneralPlan | None:
+def behind_copies(
+    layouts: tuple[Layout, ...], as_it_is: Callable[[Layout], bool]
+) -> tuple[tuple[Layout, ...], Callable[[tuple], tuple]]:
+    """How operands lie once those are copied that cannot be taken ``as_it_is``, and what copies such tensors."""
+    plans = [None if as_it_is(x) else contiguous_plan(x) for x in layouts]
+    if not any(plans):
+        return tuple(layouts), tuple
+    fresh = native.fresh
+
+    def copied(tensors: tuple) -> tuple:
+        return tuple([x if plan is None else fresh(plan, x) for x, plan in zip(tensors, plans)])
+
+    return tuple([x if plan is None else plan.outs[0].layout for x, plan in zip(layouts, plans)]), copied
+
+
+def contiguous_plan(layout: Layout) -> GeneralPlan | None:
     """The launch that makes an operand contiguous; None where it takes more than that."""
     if layout.neg or layout.conj or layout.special:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from functools import lru_cache
-from operator import add
+from operator import add, attrgetter
 from typing import Any, NamedTuple
 
 from ..base.bounded import MOST_PLANS
@@ -18,7 +18,7 @@ from ..native.plans import PARALLEL, pack_record
 from ..ops.convolution import extent, in_pairs, reached
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
-from .arranged import copy_plan
+from .arranged import behind_copies
 
 __all__ = ["Geometry", "in_windows"]
 
@@ -298,16 +298,9 @@ def _convolution(op, tensors, attributes):
 @prepared("conv", "conv_bias", "conv_weight")
 def _quick_convolution(op, layouts, attributes):
     count, given = len(layouts), tuple(attributes.values())
-    copies = [None if x.contiguous else copy_plan(x) for x in layouts]
-    plan = plan_of(op.name, tuple([x if made is None else made.outs[0].layout for x, made in zip(layouts, copies)]), *given)
-    if plan is None:
-        return None
-    if not any(copies):
-        return lambda *values: run_plan(plan, values[:count], given)
-    fresh = native.fresh
-    return lambda *values: run_plan(
-        plan, tuple([x if made is None else fresh(made, x) for x, made in zip(values[:count], copies)]), given
-    )
+    lying, copied = behind_copies(layouts, attrgetter("contiguous"))
+    plan = plan_of(op.name, lying, *given)
+    return None if plan is None else lambda *values: run_plan(plan, copied(values[:count]), given)
 
 
 # ---- by products of windows --------------------------------------------------------------------------------------------
