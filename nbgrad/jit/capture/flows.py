@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...tensors.tensor import Tensor
-from ..ir.histories import OVERWRITE, STOP, UNRECORDED, WRITTEN, Mark
+from ..ir.histories import STOP, UNRECORDED, WRITTEN, Mark, continued
 from ..ir.ir import Node, Value
 
 __all__ = ["Flows"]
@@ -61,7 +61,7 @@ class Flows:
         """
         if node.op is STOP:
             return
-        read = set(node.values() if node.op is not OVERWRITE else node.ins[:1])
+        read = set(continued(node))
         outs = [value for value in node.outs if value.layout is None or value.layout.dtype.differentiable]
         if not self.tangible.isdisjoint(node.values()):
             self.tangible.update(outs)

@@ -19,7 +19,18 @@ from ...tensors.tensor import Tensor
 from .ir import Control, Node, Value
 from .qualified_names import class_of
 
-__all__ = ["APPLIED", "Mark", "OVERWRITE", "STOP", "UNRECORDED", "WRITTEN", "history_of", "same_values", "without_gradient"]
+__all__ = [
+    "APPLIED",
+    "Mark",
+    "OVERWRITE",
+    "STOP",
+    "UNRECORDED",
+    "WRITTEN",
+    "continued",
+    "history_of",
+    "same_values",
+    "without_gradient",
+]
 
 WRITTEN: Any = object()  # the history of what was computed by a write: any that flows
 
@@ -100,6 +111,13 @@ def applied(node: Node, values: dict[Value, Any], *tensors: Any, function: Any, 
 
 
 APPLIED = Control("applied", applied)
+
+
+def continued(node: Node) -> list[Value]:
+    """The values whose histories those of a node's results continue: what it and its blocks read, and of a write what was there."""
+    if node.op is OVERWRITE:
+        return list(node.ins[:1])
+    return [*node.values(), *(value for block in node.blocks for value in block.free())]
 
 
 def same_values(node: Node) -> Iterator[tuple[Value, Value]]:

@@ -11,7 +11,7 @@ from ...base.grad_mode import no_grad, traces
 from ...creation.factories import new_full
 from ...modes.traced import capture_of_thread
 from ...tensors.tensor import Tensor
-from .histories import OVERWRITE, STOP, without_gradient
+from .histories import STOP, continued, without_gradient
 from .ir import Block, Control, Node, Value, map_values
 
 UNCHANGED = nullcontext()
@@ -97,10 +97,7 @@ def is_silent(node: Node) -> bool:
 
 def tells(node: Node) -> bool:
     """Whether it means something that no gradients flow through results: gradients flow into what they are computed of."""
-    history = (
-        node.ins[:1] if node.op is OVERWRITE else [*node.values(), *(value for block in node.blocks for value in block.free())]
-    )
-    return any(value.requires_grad is not False for value in history)
+    return any(value.requires_grad is not False for value in continued(node))
 
 
 def run_node(node: Node, values: dict[Value, Any], checks: bool = True) -> tuple:
