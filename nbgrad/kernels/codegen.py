@@ -226,10 +226,8 @@ def scalar_names(dtype: str) -> dict[str, Callable]:
     """The scalar functions that source text at a dtype may call, by the names that ``function_name`` gives."""
     from . import scalars
 
-    if dtype in REAL:
-        return {**scalars.FUNCTIONS, **(scalars.NEAREST if dtype == "float32" else {})}
     if dtype.startswith("complex"):
         from .complex_scalars import COMPLEX_FUNCTIONS
 
         return {f"complex_{name}": function for name, function in COMPLEX_FUNCTIONS.items()}
-    return {f"int_{name}": function for name, function in scalars.INT_FUNCTIONS.items()}
+    return scalars.functions(dtype)
