@@ -47,8 +47,7 @@ def converted_in_modes(op: str, *tensors: Any) -> tuple:
 dual_levels: list = []
 
 # The captures of graphs that run anywhere in the process, outermost first (jit/capture/capture.py). While there is one, passes
-# evaluate
-# formulas by calls, and creation functions tell of what they make.
+# evaluate formulas by calls, and creation functions tell of what they make.
 traces: list = []
 
 

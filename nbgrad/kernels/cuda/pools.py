@@ -80,7 +80,7 @@ def taps(ndim: int, adaptive: bool, each: Iterable[str]) -> list[str]:
     return [*lines, f"{pad}at = {before}", *(f"{pad}{line}" for line in each)]
 
 
-def counted(ndim: int, adaptive: bool, counted: bool) -> list[str]:
+def counted(ndim: int, adaptive: bool, padded: bool) -> list[str]:
     """Lines that say by how many elements a window's sum is divided, unless by ``divisor``: ``over``."""
     lines = ["count = 1"]
     for d in range(ndim):
@@ -88,7 +88,7 @@ def counted(ndim: int, adaptive: bool, counted: bool) -> list[str]:
             size = f"((c{d} + 1) * long{d} + short{d} - 1) // short{d} - c{d} * long{d} // short{d}"
         else:
             start = f"c{d} * stride{d} - padding{d}"
-            low, high = (start, f"long{d} + padding{d}") if counted else (f"max({start}, 0)", f"long{d}")
+            low, high = (start, f"long{d} + padding{d}") if padded else (f"max({start}, 0)", f"long{d}")
             size = f"min({start} + kernel{d}, {high}) - ({low})"
         lines.append(f"count = count * ({size})")
     return [*lines, "over = float_of_word(count) if divisor == 0.0 else divisor"]
