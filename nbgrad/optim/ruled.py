@@ -185,6 +185,8 @@ class Ruled(Optimizer):
 
     def next_numbers(self, group: dict[str, Any], step: int, *numbers: float) -> tuple[float, ...]:
         """What of them is kept for the next step."""
+        if not numbers:
+            return ()
         return self.count(Numbers, step, *numbers, **self.counting(group))[: len(numbers)]
 
     # ---- steps ---------------------------------------------------------------------------------------------------------
