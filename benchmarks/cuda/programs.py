@@ -226,6 +226,23 @@ def dropout(n: int):
     return program
 
 
+# ---- pools -------------------------------------------------------------------------------------------------------------------
+
+
+def pooled(name: str, shape: tuple[int, ...], backward: bool):
+    """Windows of 3 x 3, every second one."""
+
+    def program(lib):
+        x, pool = numbers(lib, *shape, grad=backward), getattr(lib.nn.functional, name)
+        if not backward:
+            return lambda: pool(x, 3, 2, 1)
+        y = pool(x, 3, 2, 1)
+        g = numbers(lib, *y.shape)
+        return lambda: gradient(lib, y, x, g)
+
+    return program
+
+
 # ---- products ----------------------------------------------------------------------------------------------------------------
 
 
@@ -316,8 +333,50 @@ def replayed(lib: Any, call: Callable[[], Any]) -> Callable[[], Any]:
     return again
 
 
-def step(model: Callable[[Any], Any], *shape: int, classes: int = 10, captured: bool = False):
-    """A step of training by SGD."""
+def wave(n: int, dtype: str = "float32"):
+    """A function of elements, compiled."""
+
+    def program(lib):
+        x = numbers(lib, n, dtype=dtype)
+        compiled = lib.compile(lambda x: (x * 2 + 1).tanh() * (-x * x).exp())
+        return lambda: compiled(x)
+
+    return program
+
+
+def recurrence(steps: int, batch: int, width: int):
+    """A recurrent layer, forward and backward: a loop of a graph, and of Python where there is none."""
+
+    def program(lib):
+        w, xs = numbers(lib, width, width, grad=True), numbers(lib, steps, batch, width)
+
+        def forward(c, x):
+            c = (c @ w + x).tanh()
+            return c, c
+
+        def unrolled(c):
+            found = []
+            for x in xs:
+                c, y = forward(c, x)
+                found.append(y)
+            return lib.stack(found)
+
+        def call():
+            c = lib.zeros(batch, width, device="cuda")
+            ys = lib.scan(forward, c, xs)[1] if lib is nbgrad else unrolled(c)
+            return gradient(lib, ys.sum(), w)
+
+        return call
+
+    return program
+
+
+def step(model: Callable[[Any], Any], *shape: int, classes: int = 10, captured: bool = False, compiled: bool = False):
+    """A step of training by SGD.
+
+    Args:
+        compiled: whether the step is one compiled function; not that of a peer, which has no backward pass within one.
+    """
 
     def program(lib):
         lib.manual_seed(0)
@@ -331,7 +390,8 @@ def step(model: Callable[[Any], Any], *shape: int, classes: int = 10, captured: 
             lib.nn.functional.cross_entropy(net(x).reshape(-1, classes), target).backward()
             optimizer.step()
 
-        return replayed(lib, call) if captured else call
+        made = nbgrad.compile(call) if compiled and lib is nbgrad else call
+        return replayed(lib, made) if captured else made
 
     return program
 
@@ -407,6 +467,8 @@ def rows(tiny: bool = False) -> tuple[Row, ...]:
 
     n, side, wide, tall = at(64 * M, 4096), at(8192, 64), at(1024, 32), at(65536, 16)  # 256 MB: several times what caches hold
     nbytes = 4 * n
+    images = (at(64, 1), at(64, 2), at(112, 8), at(112, 8))
+    pixels = 4 * int(np.prod(images))
     return (
         Row("copy", unary("clone", n), 2 * nbytes, share=0.98),
         Row("add", binary(n), 3 * nbytes, share=0.90, budget=1.0),
@@ -475,6 +537,12 @@ def rows(tiny: bool = False) -> tuple[Row, ...]:
         Row("rand", drawn(n, "rand"), nbytes, share=0.80),
         Row("randn", drawn(n, "randn"), nbytes, share=0.80),
         Row("dropout", dropout(n), 2 * nbytes, budget=1.0),
+        Row("max pool of planes", pooled("max_pool2d", images, False), pixels + pixels // 4, budget=1.0),
+        Row("max pool of planes, backward", pooled("max_pool2d", images, True), pixels + pixels // 4, budget=1.0),
+        Row("average pool of planes", pooled("avg_pool2d", images, False), pixels + pixels // 4, budget=1.0),
+        Row("average pool of planes, backward", pooled("avg_pool2d", images, True), pixels + pixels // 4, budget=1.0),
+        Row("tanh(2x + 1) exp(-x²), compiled", wave(n), 2 * nbytes, share=0.85),
+        Row("tanh(2x + 1) exp(-x²), compiled, bfloat16", wave(n, "bfloat16"), 2 * n * 2, share=0.85),
         Row("product 4096 float32", product(at(4096, 32), "float32"), flops=2 * 4096.0**3, budget=1.02),
         Row("product 4096 TF32", product(at(4096, 32), "float32", "high"), flops=2 * 4096.0**3, budget=1.02),
         Row("product 8192 bfloat16", product(at(8192, 32), "bfloat16"), flops=2 * 8192.0**3, budget=1.02),
@@ -492,6 +560,24 @@ def rows(tiny: bool = False) -> tuple[Row, ...]:
         Row(
             "MLP step 64-128-128-10, batch 128, SGD, captured",
             step(perceptron, at(128, 2), 64, captured=True),
+            clock="whole",
+            budget=1.0,
+        ),
+        Row(
+            "MLP step 64-128-128-10, batch 128, SGD, compiled; torch eager",
+            step(perceptron, at(128, 2), 64, compiled=True),
+            clock="whole",
+            budget=0.6,
+        ),
+        Row(
+            "MLP step 64-128-128-10, batch 128, SGD, compiled and captured; torch captured",
+            step(perceptron, at(128, 2), 64, compiled=True, captured=True),
+            clock="whole",
+            budget=1.0,
+        ),
+        Row(
+            "scan of 100 steps 64x128, forward and backward; torch eager",
+            recurrence(at(100, 3), at(64, 2), at(128, 4)),
             clock="whole",
             budget=1.0,
         ),
