@@ -577,9 +577,11 @@ def settling_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, 
     if key not in unsettled:
         if not is_marked((inputs, given)):
             keep(unsettled, key, max([x.layout.numel for x in inputs]) <= MOST_TRACED)
-    elif unsettled[key] and are_distinct((*inputs, *given)):
+    elif unsettled[key]:
         unsettled[key] = False
-        return settled_call(op, operands, attributes, level, key, [*inputs], given)
+        if are_distinct((*inputs, *given)):
+            return settled_call(op, operands, attributes, level, key, [*inputs], given)
+        rehearse(op, operands, attributes, level, key)
     return long_call(op, operands, attributes, level)
 
 
@@ -662,6 +664,12 @@ def note_attribute(value: Any, key: list, inputs: list) -> bool:
 def settled_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, key: tuple, inputs: list, given: list) -> Any:
     """The call in full, while a tracer notes what it launches; later calls run the program that is made of it."""
     tangents = named_tangents(op, operands, level)
+    result, made = settled(op, operands, attributes, tangents, level, key, [*inputs, *given])
+    return with_tangents(result, made, all_tangents(tangents), level)
+
+
+def settled(op: Any, operands: tuple, attributes: dict, tangents: dict, level: DualLevel, key: tuple, inputs: list) -> tuple:
+    """The result and its tangents, and a program of the launches that they are made by, if there is one."""
     plan = ordinary_plan_of(op, (*[getattr(x, "layout", None) for x in operands], *attributes.values()))
     with CallTracer() as tracer:
         result = below_level(0, result_of, op, plan, operands, attributes)
@@ -669,11 +677,29 @@ def settled_call(op: Any, operands: tuple, attributes: dict, level: DualLevel, k
         made = below_level(level.number, tangents_of_call, Call(op, operands, attributes, CALLS[op.name].plain), tangents, result)
     for fused in (True, False):  # in one kernel a result may be rounded otherwise
         if all(t is None for t in made[1:]) and not is_marked((result, made)):
-            found = program_of(tracer, [*inputs, *given], result, made[0], fused=fused)
-            if found is not None and gives(found[0], (*inputs, *given), result, made[0]):
+            found = program_of(tracer, inputs, result, made[0], fused=fused)
+            if found is not None and gives(found[0], tuple(inputs), result, made[0]):
                 keep(programs_of(op)[0], key, found)
                 break
-    return with_tangents(result, made, all_tangents(tangents), level)
+    return result, made
+
+
+def rehearse(op: Any, operands: tuple, attributes: dict, level: DualLevel, key: tuple) -> None:
+    """Make the program of a call some of whose inputs are one and the same memory, as in ``cat([x, x])``, from a call of copies."""
+    inputs: list[Tensor] = []
+
+    def copied(x: Any) -> Any:
+        if isinstance(x, Tensor):
+            inputs.append(CALLS["clone"](native.alias(x)))
+            return inputs[-1]
+        return type(x)(map(copied, x)) if type(x) in (tuple, list) else x
+
+    tangents = named_tangents(op, operands, level)
+    held = tensors_in((operands, tuple(attributes.values()), tuple(tangents.values())))
+    operands, attributes = copied(operands), {name: copied(value) for name, value in attributes.items()}
+    tangents = {name: copied(t) for name, t in tangents.items()}
+    if all(x.layout is y.layout for x, y in zip(held, inputs, strict=True)):
+        settled(op, operands, attributes, tangents, level, key, inputs)
 
 
 def gives(program: Any, inputs: tuple, result: Any, tangent: Tensor | None) -> bool:

@@ -10,9 +10,9 @@ function of the operands and tangents. Nothing in a program is recorded, and no 
   constants  A tensor that no call made must be one that ``new_full`` has filled: zeros for a missing tangent, ones for a cotangent.
              What else comes from nowhere was made by a step that nobody saw, from what this call was given.
   refused    There is no program where something is written to on the way, where a result is of unknown origin, or where the program
-             would not give the bits of the trace. Nor is one made of a call one of whose inputs begins within another one, as in
-             ``cat([x, x])``, or where a tangent is its primal: which of them a step read cannot be told. A later call of the kind
-             is traced instead.
+             would not give the bits of the trace.
+  rehearsal  Where an input begins within another one, as in ``cat([x, x])``, or a tangent is its primal, a trace cannot tell which
+             of them a step has read. A call of copies is traced instead.
 What that saves is measured by benchmarks/test_forward.py ("amax").
 """
 

@@ -150,3 +150,15 @@ def test_operands_that_were_one_are_told_apart_later(name, inputs):
     for _ in range(3):
         out, tangent = both(x, t, y, u)
         assert nbgrad.equal(out, f(x, y)) and nbgrad.equal(tangent, slope)
+
+
+@pytest.mark.parametrize("name", ["cat", "stack"])
+def test_one_operand_twice_has_a_program(name):
+    """A call of copies makes it."""
+    without_programs()
+    with dual_level():
+        x = make_dual(nbgrad.ones(2), nbgrad.full((2,), 3.0))
+        for _ in range(CALLS):
+            out = unpack_dual(getattr(nbgrad, name)([x, x]))
+            assert out.primal.sum() == 4 and out.tangent.sum() == 12
+    assert len(fast_path.programs_of(OPS[name])[0]) == 1
