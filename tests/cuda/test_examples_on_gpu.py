@@ -26,6 +26,7 @@ def test_examples_train_on_a_gpu(monkeypatch, capsys, tmp_path, name):
 
 
 @on_gpus
+@pytest.mark.filterwarnings("ignore:The 'generic' unit for NumPy timedelta:DeprecationWarning")  # numba-cuda, with NumPy 2.5
 def test_a_kernel_of_the_users(monkeypatch, capsys, tmp_path):
     """It trains where numba-cuda and a GPU are, and says so elsewhere."""
     try:

@@ -114,10 +114,22 @@ def convert(b: Builder, value: Any, kind: Kind) -> Any:
         signed = isinstance(source, Integer) and source.signed
         return Value(kind, (b.sitofp if signed else b.uitofp)(x, kind.llvm))
     if isinstance(source, Float) and isinstance(kind, Integer):
-        return Value(kind, (b.fptosi if kind.signed else b.fptoui)(x, kind.llvm))
+        return Value(kind, truncated(b, value, kind))
     if isinstance(source, Float) and isinstance(kind, Float):
         return Value(kind, (b.fpext if source.bitwidth < kind.bitwidth else b.fptrunc)(x, kind.llvm))
     raise Refused(f"{source} as {kind}")
+
+
+def truncated(b: Builder, value: Value, kind: Integer) -> ir.Value:
+    """The whole part of a float. What a kind does not have wraps like int64 does: LLVM leaves it to the processor."""
+    if kind.signed and kind.bitwidth == 64:
+        return b.fptosi(value.ir, kind.llvm)
+    if kind.bitwidth < 64:
+        return b.trunc(b.fptosi(value.ir, kinds.int64.llvm), kind.llvm)
+    limit = ir.Constant(value.kind.llvm, 2.0**63)
+    is_large = b.fcmp_ordered(">=", value.ir, limit)
+    rest = b.fptosi(b.select(is_large, b.fsub(value.ir, limit), value.ir), kind.llvm)
+    return b.xor(rest, b.shl(b.zext(is_large, kind.llvm), ir.Constant(kind.llvm, 63)))
 
 
 def narrowed(value: Any, kind: Kind) -> Any:
