@@ -27,7 +27,19 @@ PUBLIC = {
 }
 # What runs around public functions.
 WRAPPERS = frozenset(
-    ("function", "call", "method", "quick", "evaluate", "unprepared", "execute", "record_run", "anywhere", "run_on_gpu", "run_planned")
+    (
+        "function",
+        "call",
+        "method",
+        "quick",
+        "evaluate",
+        "unprepared",
+        "execute",
+        "record_run",
+        "anywhere",
+        "run_on_gpu",
+        "run_planned",
+    )
 )
 
 
