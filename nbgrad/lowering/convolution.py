@@ -92,11 +92,11 @@ def in_three(sizes: tuple[int, ...], rest: int) -> tuple[int, ...]:
 
 
 @late
-def kernel(which: str, dtype: str) -> int:
+def kernel(which: str, dtype: str, step: int) -> int:
     """The address of one of the kernels."""
     from ..kernels.templates.convolve import convolution_kernel  # not by an import
 
-    function, bindings = convolution_kernel(which, dtype)
+    function, bindings = convolution_kernel(which, dtype, step)
     sums = which == "convolve_weight"
     return address(Program(which, function, dtype, bindings, sums, True, sums))
 
@@ -235,7 +235,7 @@ def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> GeneralPlan
     shape = (units, *shape) if which == "convolve_weight" and units > 1 else shape
     out, space = first.like(shape=shape), layout_of(first.dtype, (units * memory // size,), None, first.device)
     flags = PARALLEL if geometry.work >= LARGE else 0
-    code = kernel(which, first.dtype.name)
+    code = kernel(which, first.dtype.name, 1 if which == "convolve_transposed" else min(stride[2], 3))
     record = pack_record(code, units, 1, 2, (0,) * len(layouts), flags, words)
     return GeneralPlan(record, (out.template, space.template), layouts)
 

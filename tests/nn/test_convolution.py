@@ -62,6 +62,17 @@ def test_kernels_are_products_of_windows(shape, kernel, values):
     assert math.isclose((g * expected).sum().item(), (found[1] * x.detach()).sum().item(), rel_tol=1e-9, abs_tol=1e-8)
 
 
+@pytest.mark.parametrize("dtype", [nbgrad.float32, nbgrad.float64])
+@pytest.mark.parametrize("padding", [0, 1])
+def test_every_second_element_of_rows_of_all_lengths(dtype, padding):
+    """Rows are whole vectors, halves, quarters and single elements, of which the last may overlap the one before."""
+    for width in range(3, 80):
+        x, weight = drawn(1, 2, 3, width, dtype=dtype), drawn(2, 1, 3, 3, dtype=dtype)
+        settings = dict(zip(SETTINGS, ((2, 2), (padding, padding), (1, 1), False, (0, 0), 2)))
+        found = nbgrad.convolution(x, weight, None, *settings.values())
+        nbgrad.testing.assert_close(found, in_windows(OPS["conv"], (x, weight), settings), rtol=1e-5, atol=1e-5)
+
+
 def test_bits_do_not_depend_on_threads():
     """Units of work follow from the sizes alone."""
     x, weight = leaf(drawn(8, 4, 20, 20, dtype=nbgrad.float32)), leaf(drawn(6, 4, 3, 3, dtype=nbgrad.float32))

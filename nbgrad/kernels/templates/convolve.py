@@ -33,6 +33,16 @@ __all__ = ["convolution_kernel", "turning_kernel"]
 # Rows whose sums of weights are computed side by side, and taps at a time for them: in 16 registers. Taps of a single row.
 SIDE_BY_SIDE, TAPS, TAPS_ALONE = 4, 3, 9
 
+# How rows go into planes, by the stride: a kernel has one of them, as each makes the code of the others slower.
+COPIES = {
+    1: """                    here, line = at_T(to, 0), at_T(row, 0)
+                    for k in few(last - first):
+                        here[k] = line[k]""",
+    2: """                    every_second_T(to, row, last - first)""",
+    3: """                    here, line = at_T(to, 0), at_T(row, 0)
+                    for k in one_by_one(last - first):
+                        here[k] = line[k * step]""",
+}
 HELPERS = '''
 def plane_word(record, plane, which):
     """What is known of a plane: NOTE [Planes]."""
@@ -50,7 +60,7 @@ def spread(record, source, target):
     """A channel of the long side as planes, among zeros."""
     rows, columns, width = word(record, 4), word(record, 5), word(record, 6)
     deep, high, wide = word(record, 10), word(record, 11), word(record, 12)
-    step = word(record, 15)
+    deeper, down, step = word(record, 13), word(record, 14), word(record, 15)
     for plane in range(word(record, 19)):
         shift = plane_word(record, plane, 2) - word(record, 18)
         first, last = max(0, -shift), width - shift
@@ -59,21 +69,14 @@ def spread(record, source, target):
             last = quotient(max(last, 0) + step - 1, step)
         last = min(wide, last)
         for z in range(deep):
-            i = z * word(record, 13) + plane_word(record, plane, 0) - word(record, 16)
+            i = z * deeper + plane_word(record, plane, 0) - word(record, 16)
+            above = plane_word(record, plane, 1) - word(record, 17)
             for y in range(high):
-                j = y * word(record, 14) + plane_word(record, plane, 1) - word(record, 17)
+                j = y * down + above
                 if (i >= 0) & (i < rows) & (j >= 0) & (j < columns) & (first < last):
-                    to = at_T(target, (((plane * deep + z) * high + y) * wide + first) * SIZE)
-                    row = at_T(source, ((i * columns + j) * width + shift + first * step) * SIZE)
-                    if step == 1:
-                        for k in few(last - first):
-                            to[k] = row[k]
-                    elif step == 2:
-                        for k in few(last - first):
-                            to[k] = row[2 * k]
-                    else:
-                        for k in one_by_one(last - first):
-                            to[k] = row[k * step]
+                    to = target + (((plane * deep + z) * high + y) * wide + first) * SIZE
+                    row = source + ((i * columns + j) * width + shift + first * step) * SIZE
+COPY
 
 
 def embed(record, source, target):
@@ -366,8 +369,12 @@ def dotting(name: str, rows: int, taps: int) -> str:
 
 
 @cache
-def convolution_kernel(which: str, dtype: str) -> tuple[Callable, tuple]:
-    """``convolve``, ``convolve_transposed``, ``convolve_weight``: the kernel for a real dtype, and what its Program binds."""
+def convolution_kernel(which: str, dtype: str, step: int) -> tuple[Callable, tuple]:
+    """``convolve``, ``convolve_transposed``, ``convolve_weight``: the kernel for a real dtype, and what its Program binds.
+
+    Args:
+        step: the stride along rows, 3 for all from there on; the transpose has one kernel for all.
+    """
     if which == "convolve_weight":
         inner = dotting("dot_four", SIDE_BY_SIDE, TAPS) + dotting("dot_one", 1, TAPS_ALONE)
         names = ["clear", "list_terms", "spread", "embed", "dot_four", "dot_one"]
@@ -375,8 +382,8 @@ def convolution_kernel(which: str, dtype: str) -> tuple[Callable, tuple]:
         inner = ADD_TERMS.replace("TILE", "listed_tile")
         names = ["embed", "unspread"] if which == "convolve_transposed" else ["list_terms", "spread", "compact"]
         names += ["clear", "share_of", "first_number", "add_terms"]
-    text = in_lanes(HELPERS + inner + TEXTS[which], dtype)
-    kernel, *helpers = late_text(text, f"{which} {dtype}", {}, "kernel", "plane_word", *names)
+    text = in_lanes(HELPERS.replace("COPY", COPIES[step]) + inner + TEXTS[which], dtype)
+    kernel, *helpers = late_text(text, f"{which} {dtype} {step}", {}, "kernel", "plane_word", *names)
     helpers = [part_of_loop(each) if each.__name__.startswith("dot_") else each for each in helpers]
     return kernel, tuple(zip(("plane_word", *names), helpers))
 
