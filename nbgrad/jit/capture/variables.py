@@ -436,6 +436,9 @@ def number_of(x: Tensor) -> Any:
     layout = x.layout
     if not layout.numel or layout.dtype.numpy.kind not in "biuf" or on_gpu(layout):
         return x
-    elements = x._storage_.array.view(layout.dtype.numpy)
-    bits = x._storage_.array.view(np.uint8).reshape(layout.numel, -1)
-    return elements.flat[0].item() if (bits == bits[0]).all() else x
+    array = x._storage_.array
+    if layout.numel > 1:
+        bits = array.view(np.uint8).reshape(layout.numel, -1)
+        if not (bits == bits[0]).all():
+            return x
+    return array.view(layout.dtype.numpy).flat[0].item()
