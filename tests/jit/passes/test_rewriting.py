@@ -20,7 +20,7 @@ STEPS = {
     "flat": lambda x: x.reshape(x.shape[1], x.shape[0]),
     "copy": lambda x: x.clone(),
     "same": lambda x: x * 1,
-    "signs": lambda x: -(-x),
+    "signs": lambda x: x.neg().neg(),
     "stopped": lambda x: x.detach(),
     "product": lambda x: x * x,
     "written": lambda x: x.clone().add_(1),
