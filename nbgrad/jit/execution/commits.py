@@ -24,9 +24,10 @@ def add_commits(schedule: Schedule, commits: Sequence[tuple[Value, Value]], retu
     """
     seen = {schedule.owner(value) for value in returned}
     waiting, read = dict(commits), last_reads(schedule)
-    other = max((at for at, step in enumerate(schedule.steps) if not isinstance(step, (Launch, DeviceLaunch))), default=-1)
-    for at, step in enumerate(schedule.steps):
-        if at > other and step.nodes and step.nodes[0].op is UPDATE:  # type: ignore[union-attr]
+    stops = [at for at, step in enumerate(schedule.steps) if not isinstance(step, (Launch, DeviceLaunch))]
+    begin = stops[-1] + 1 if stops else 0  # what runs in the middle of a program may look at anything, or be where it stops
+    for at, step in enumerate(schedule.steps[begin:], begin):
+        if isinstance(step, (Launch, DeviceLaunch)) and step.nodes and step.nodes[0].op is UPDATE:
             made = update_in_place(step, waiting, seen, schedule)
             if made is not None and all(read.get(value, at) <= at for value in (*made.writes, *step.writes)):
                 schedule.steps[at] = made
