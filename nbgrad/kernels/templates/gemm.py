@@ -22,8 +22,8 @@ __all__ = ["AS_IS", "TRANSPOSED", "gemm", "blas_call", "is_tiny", "move_to", "ro
 
 AS_IS, TRANSPOSED = 111, 112  # CblasNoTrans, CblasTrans
 ROW_MAJOR = 101
-# Multiply-adds below which the call of BLAS costs more than the work: see benchmarks/test_kernels.py.
-TINY = 512
+# Multiply-adds up to which the call of BLAS costs more than the work: see benchmarks/test_kernels.py.
+MOST_OF_TINY = 64
 
 
 def gemm(start, stop, args):
@@ -65,7 +65,7 @@ def product_of_any_size(record, a, b, c, rows, columns, k):
 
 def is_tiny(rows: int, columns: int, k: int) -> bool:
     """Whether a block is multiplied here, although there is a BLAS."""
-    return rows * columns * k <= TINY
+    return rows * columns * k <= MOST_OF_TINY
 
 
 def move_to(walk, batch, which):
@@ -150,7 +150,15 @@ def multiply(record, a, b, c, m, n, k):
     if word(record, 2) == 112:
         down, across = 1, ldb
     x, y, to = at_T(a, 0), at_T(b, 0), at_T(c, 0)
-    if word(record, 9) == 0:
+    fresh = word(record, 9) == 0
+    if n == 1:
+        for i in range(m):
+            total = ZERO if fresh else to[i * ldc]
+            for l in one_by_one(k):
+                total += x[i * row + l * step] * y[l * down]
+            to[i * ldc] = total
+        return
+    if fresh:
         for i in range(m):
             for j in few(n):
                 to[i * ldc + j] = ZERO
