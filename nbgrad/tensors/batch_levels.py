@@ -125,19 +125,28 @@ class LevelState(threading.local):
 state = LevelState()
 
 
-@contextmanager
-def opened(size: int, randomness: str = "error", directions: bool = False) -> Iterator[Level]:
-    """A new innermost level for the extent of the block."""
-    level, before = Level(size, randomness, directions), state.levels
-    state.levels = (*before, level)
-    open_levels.append(level)
-    try:
-        with transforming(level):
-            yield level
-    finally:
-        level.open = False
-        open_levels.remove(level)
-        state.levels = before
+class opened(transforming):
+    """A new innermost level for the extent of the block. A class: a generator takes longer (benchmarks/test_vmap.py)."""
+
+    __slots__ = ("before",)
+    transform: Level
+    before: tuple[Level, ...]
+
+    def __init__(self, size: int, randomness: str = "error", directions: bool = False):
+        super().__init__(Level(size, randomness, directions))
+
+    def __enter__(self) -> Level:
+        level, self.before = self.transform, state.levels
+        state.levels = (*self.before, level)
+        open_levels.append(level)
+        super().__enter__()
+        return level
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        self.transform.open = False
+        open_levels.remove(self.transform)
+        state.levels = self.before
 
 
 @contextmanager

@@ -22,7 +22,6 @@ from nbgrad.kernels.cpu import build
 from nbgrad.kernels.cpu.emit import lanes
 from nbgrad.kernels.cpu.store import Loader, Store
 from nbgrad.kernels.templates.elementwise import elementwise_loop
-from nbgrad.kernels.templates.gemm import MOST_OF_TINY, gemm, typed_parts
 from nbgrad.kernels.templates.iterate import iterate
 from nbgrad.kernels.templates.tiles import ADD_TERMS, in_lanes
 from nbgrad.kernels.texts import run_text
@@ -285,12 +284,6 @@ def test_no_constant_of_a_dtype_hides_a_name_of_a_kernels_module(package):
 def holds_scalars(module):
     """Whether a module's functions are of numbers: the constants are theirs."""
     return module.__name__.startswith(build.SHARED)
-
-
-def test_which_products_are_tiny_is_asked_of_their_multiply_adds():
-    """Those call no BLAS; the number in the kernel is the one that plans go by."""
-    text = build.text_of(build.Program("gemm", gemm, "float32", typed_parts("float32", False)), "products")
-    assert text.count(f", {MOST_OF_TINY}\n") == text.count("icmp sle i64") == 1 and "fcmp ole" not in text
 
 
 def test_two_texts_under_one_name_are_two_functions():
