@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 import nbgrad
+from nbgrad.dispatch.lowerings import GeneralPlan
 from nbgrad.dispatch.plans import turned_rows
 from nbgrad.kernels.templates.turned import ROWS, TILE
+from nbgrad.lowering.copy import copy_plan
+from nbgrad.lowering.index_walks import changed_plan
+from nbgrad.lowering.join import Part, place_plan
+from nbgrad.native.plans import pack_record, taken_apart
+from nbgrad.tensors.layout import layout_of
 
 DTYPES = ["bool", "uint8", "int16", "float16", "float32", "float64", "complex64", "complex128"]
 SHAPES = [(8, 8), (9, 8), (16, 41), (65, 33), (130, 70)]
@@ -95,3 +101,20 @@ def test_who_is_turned(steps, wanted):
 def test_tiles_are_whole():
     """Of elements of every size, and as many bytes."""
     assert all(TILE % (size * rows) == 0 and TILE // (size * rows) >= 8 for size, rows in ROWS.items())
+
+
+def test_launches_of_several_kernels_do_each_tile_once():
+    """A join, and a copy that is written to, take over how many tiles a copy has. As many as elements would do all of it anew."""
+    x = nbgrad.rand(130, 70).t().layout
+    out = layout_of(x.dtype, x.shape, None, x.device)
+    _, tiles, _ = taken_apart(copy_plan(x, out).record)
+    rows = ROWS[4]
+    assert tiles == -(-130 // (TILE // 4 // rows)) * -(-70 // rows)
+    _, _, (_, parts, _, count, *_) = taken_apart(place_plan(out, [Part(x, x.shape, out.strides, 0)], False).record)
+    assert (parts, count) == (1, tiles)
+    turned, index = nbgrad.rand(130, 70).t(), nbgrad.tensor([[1] * 130])
+    whole = turned.scatter(0, index, 1.0)
+    assert nbgrad.equal(turned.scatter(0, index, 2.0), turned.contiguous().scatter(0, index, 2.0)) and whole[1].sum() == 130
+    writer = GeneralPlan(pack_record(0, 1, 1, 2, (0, 0), 0, (7,)), (), (index.layout, out))
+    _, _, (_, _, count, *_) = taken_apart(changed_plan(x, out, writer).record)
+    assert count == tiles
