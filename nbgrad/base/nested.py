@@ -113,15 +113,16 @@ def _flatten(value: Any, leaves: list) -> Tree:
         return LEAF
     keys, values = parts
     children = tuple([_flatten(each, leaves) for each in values])
+    kind: Any = type(value)
     if keys is None:
-        flat = flat_tree(type(value), len(children))
+        flat = flat_tree(kind, len(children))
         if children == flat.children:
             return flat
-    return Tree(type(value), keys, children)
+    return Tree(kind, keys, children)
 
 
 @lru_cache(maxsize=256)
-def flat_tree(kind: type, count: int) -> Tree:
+def flat_tree(kind: Any, count: int) -> Tree:
     """The structure of a container of leaves alone, as nearly all arguments are (benchmarks/test_vmap.py)."""
     return Tree(kind, None, (LEAF,) * count)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from itertools import count
-from typing import TYPE_CHECKING, Any, Iterator, TypeGuard
+from typing import TYPE_CHECKING, Any, Iterator, TypeGuard, cast
 
 from ..base.errors import GraphError, NotSupportedError
 from ..base.grad_mode import capture_of_thread, traces, transforming, unusual
@@ -139,8 +139,7 @@ class opened(transforming):
         level, self.before = self.transform, state.levels
         state.levels = (*self.before, level)
         open_levels.append(level)
-        super().__enter__()
-        return level
+        return cast(Level, super().__enter__())
 
     def __exit__(self, *error: object) -> None:
         super().__exit__(*error)
