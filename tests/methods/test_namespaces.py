@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -485,3 +486,23 @@ def test_range_includes_its_end():
     for bounds, said in (((0,), "end is missing"), ((0, 3, 0), "step 0"), ((3, 0), "step 1"), ((0, float("inf")), "cannot count")):
         with pytest.raises(nbgrad.NbgradError, match=f"range: .*{said}|range: {said}"):
             nbgrad.range(*bounds)
+
+
+# ---- functions by their names ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", ["", ".nn.functional", ".nn.init", ".linalg", ".special", ".fft", ".signal.windows", ".func"])
+def test_functions_are_found_by_their_names(module):
+    """``pickle`` brings every function back, so that modules which hold one can be saved, and workers can be given one."""
+    found = vars(importlib.import_module(f"nbgrad{module}"))
+    functions = {name: x for name, x in found.items() if type(x) is types.FunctionType and not name.startswith("_")}
+    assert functions and [name for name, x in functions.items() if pickle.loads(pickle.dumps(x)) is not x] == []
+
+
+def test_a_declared_function_is_found_by_its_name():
+    """By its own and by its aliases, which are functions of their own."""
+    cube = nbgrad.declare("cubed", lambda x: x * x * x, {"x": lambda x: 3 * (x * x)}, aliases=("to_the_third",))
+    for function in (cube, nbgrad.to_the_third):
+        assert pickle.loads(pickle.dumps(function)) is function
+    layer = nbgrad.nn.TransformerEncoderLayer(4, 2, 8, activation="gelu")
+    assert pickle.loads(pickle.dumps(layer)).activation is layer.activation
