@@ -687,6 +687,8 @@ def logsumexp(input: Array, dim: Ints, keepdim: _bool = False, *, keepdims: _boo
               out: Tensor | None = None) -> Tensor:
     """log(sum(exp(x))) over dimensions, without overflow."""
 def lt(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: """x < y."""
+def lu(input: Array, pivot: _bool = True, get_infos: _bool = False, *, out: Tensor | None = None) -> tuple[Tensor, ...]:
+    """(LU, pivots) of ``linalg.lu_factor``, also where U has a zero on its diagonal; with ``get_infos`` (LU, pivots, info)."""
 def lu_solve(b: Array, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor: """See ``linalg.lu_solve``."""
 def lu_unpack(LU_data: Array, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *,
               out: Tensor | None = None) -> Unpacked:
