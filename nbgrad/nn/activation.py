@@ -319,7 +319,7 @@ class Hardtanh(Activation):
     [-2.0, 0.5]
     """
 
-    function = staticmethod(F.hardtanh)
+    function: ClassVar[Callable[..., Tensor]] = staticmethod(F.hardtanh)
     min_val: float
     max_val: float
 
