@@ -54,6 +54,15 @@ def test_what_modules_are(module, kind):
     assert isinstance(module, kind) and {name: getattr(module, name) for name in settings} == settings
 
 
+def test_modules_that_hold_each_other():
+    """Each is visited once, under its first name, and the walk ends."""
+    outer, inner = nn.Sequential(nn.Linear(1, 2)), nn.Module()
+    outer.append(inner)
+    inner.owner = outer
+    assert [name for name, _ in outer.named_modules()] == ["", "0", "1"]
+    assert [name for name, _ in outer.named_parameters()] == ["0.weight", "0.bias"] and outer.zero_grad() is None
+
+
 def test_norms_of_single_samples_are_no_norms_of_batches():
     """They are not taken for batch norms where these are converted, or their statistics computed anew."""
     model = nn.Sequential(nn.BatchNorm1d(2), nn.InstanceNorm1d(2, track_running_stats=True))
