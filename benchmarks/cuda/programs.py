@@ -16,7 +16,7 @@ import numpy as np
 
 import nbgrad
 
-__all__ = ["Row", "rows"]
+__all__ = ["Row", "numbers_of", "rows"]
 
 M = 1 << 20
 
@@ -34,6 +34,7 @@ class Row:
         share: of the rate of a copy that is to be reached.
         budget: of torch's time that it may take.
         limit: seconds that it may take.
+        sizes: those of the operands, for what others do (others.py).
     """
 
     name: str
@@ -44,12 +45,18 @@ class Row:
     share: float | None = None
     budget: float | None = None
     limit: float | None = None
+    sizes: tuple[int, ...] | None = None
+
+
+def numbers_of(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
+    """Normal numbers; those of many elements repeat."""
+    found = np.random.default_rng(seed).standard_normal(min(int(np.prod(shape)), 16 * M), np.float32)
+    return np.resize(found, shape)
 
 
 def numbers(lib: Any, *shape: int, dtype: str = "float32", grad: bool = False, seed: int = 0) -> Any:
     """Normal numbers on the GPU."""
-    found = np.random.default_rng(seed).standard_normal(min(int(np.prod(shape)), 16 * M), np.float32)
-    x = lib.tensor(np.resize(found, shape)).to("cuda")
+    x = lib.tensor(numbers_of(shape, seed)).to("cuda")
     x = x.to(getattr(lib, dtype))
     return x.requires_grad_() if grad else x
 
@@ -471,10 +478,10 @@ def rows(tiny: bool = False) -> tuple[Row, ...]:
     pixels = 4 * int(np.prod(images))
     return (
         Row("copy", unary("clone", n), 2 * nbytes, share=0.98),
-        Row("add", binary(n), 3 * nbytes, share=0.90, budget=1.0),
+        Row("add", binary(n), 3 * nbytes, share=0.90, budget=1.0, sizes=(n,)),
         Row("add bfloat16", binary(n, "bfloat16"), 3 * n * 2, share=0.88, budget=1.0),
-        Row("exp", unary("exp", n), 2 * nbytes, share=0.90, budget=1.0),
-        Row("tanh", unary("tanh", n), 2 * nbytes, share=0.90, budget=1.0),
+        Row("exp", unary("exp", n), 2 * nbytes, share=0.90, budget=1.0, sizes=(n,)),
+        Row("tanh", unary("tanh", n), 2 * nbytes, share=0.90, budget=1.0, sizes=(n,)),
         Row("tanh bfloat16", unary("tanh", n, "bfloat16"), 2 * n * 2, share=0.88, budget=1.0),
         Row("rows * row", rows_and_row(side, side), 2 * nbytes, share=0.85, budget=1.0),
         Row("rows * column", rows_and_column(side, side), 2 * nbytes, share=0.85, budget=1.0),
@@ -484,15 +491,22 @@ def rows(tiny: bool = False) -> tuple[Row, ...]:
         Row("where", chosen(n), 3 * nbytes + n, share=0.90, budget=1.0),
         Row("tanh, backward", pulled_back("tanh", n), 3 * nbytes, share=0.90, budget=1.0),
         Row("mul, both cotangents", product_pulled_back(n), 5 * nbytes, share=0.90, budget=0.75),
-        Row("sum", reduced("sum", (n,)), nbytes, share=0.90, budget=1.0),
+        Row("sum", reduced("sum", (n,)), nbytes, share=0.90, budget=1.0, sizes=(n,)),
         Row("sum bfloat16", reduced("sum", (n,), dtype="bfloat16"), 2 * n, share=0.88, budget=1.0),
-        Row("sum of rows", reduced("sum", (side, side), 1), nbytes, share=0.90, budget=1.0),
-        Row("sum of columns", reduced("sum", (side, side), 0), nbytes, share=0.90, budget=1.0),
+        Row("sum of rows", reduced("sum", (side, side), 1), nbytes, share=0.90, budget=1.0, sizes=(side, side)),
+        Row("sum of columns", reduced("sum", (side, side), 0), nbytes, share=0.90, budget=1.0, sizes=(side, side)),
         Row("sum of short rows", reduced("sum", (n // 32, 32), 1), nbytes + nbytes // 32, share=0.80, budget=1.0),
         Row("max", reduced("max", (n,)), nbytes, share=0.90, budget=1.0),
         Row("var of rows", reduced("var", (side, side), 1), nbytes, share=0.90, budget=1.0),
         Row("argmax of rows", reduced("argmax", (side, side), 1), nbytes, share=0.90, budget=1.0),
-        Row("softmax 65536x1024", by_rows("softmax", tall, wide, lambda lib: -1), 2 * nbytes, share=0.85, budget=1.0),
+        Row(
+            "softmax 65536x1024",
+            by_rows("softmax", tall, wide, lambda lib: -1),
+            2 * nbytes,
+            share=0.85,
+            budget=1.0,
+            sizes=(tall, wide),
+        ),
         Row(
             "softmax 65536x1024, forward and backward",
             by_rows_pulled_back("softmax", tall, wide, lambda lib: -1),
@@ -529,10 +543,10 @@ def rows(tiny: bool = False) -> tuple[Row, ...]:
             budget=1.0,
         ),
         Row("rows by index, backward", gathered(at(100_000, 50), at(512, 8), at(131_072, 64), True), budget=1.2),
-        Row("cumsum", ordered("cumsum", n, 0), 2 * nbytes, budget=1.2),
+        Row("cumsum", ordered("cumsum", n, 0), 2 * nbytes, budget=1.2, sizes=(n,)),
         Row("cumsum of rows", reduced("cumsum", (side, side), 1), 2 * nbytes, budget=1.2),
         Row("nonzero", ordered("nonzero", n), budget=1.2),
-        Row("sort of 16M", ordered("sort", at(16 * M, 4096)), budget=1.5),
+        Row("sort of 16M", ordered("sort", at(16 * M, 4096)), budget=1.5, sizes=(at(16 * M, 4096),)),
         Row("topk 100 of 16M", ordered("topk", at(16 * M, 4096), 100), budget=1.5),
         Row("rand", drawn(n, "rand"), nbytes, share=0.80),
         Row("randn", drawn(n, "randn"), nbytes, share=0.80),
@@ -541,9 +555,15 @@ def rows(tiny: bool = False) -> tuple[Row, ...]:
         Row("max pool of planes, backward", pooled("max_pool2d", images, True), pixels + pixels // 4, budget=1.0),
         Row("average pool of planes", pooled("avg_pool2d", images, False), pixels + pixels // 4, budget=1.0),
         Row("average pool of planes, backward", pooled("avg_pool2d", images, True), pixels + pixels // 4, budget=1.0),
-        Row("tanh(2x + 1) exp(-x²), compiled", wave(n), 2 * nbytes, share=0.85),
+        Row("tanh(2x + 1) exp(-x²), compiled", wave(n), 2 * nbytes, share=0.85, sizes=(n,)),
         Row("tanh(2x + 1) exp(-x²), compiled, bfloat16", wave(n, "bfloat16"), 2 * n * 2, share=0.85),
-        Row("product 4096 float32", product(at(4096, 32), "float32"), flops=2 * 4096.0**3, budget=1.02),
+        Row(
+            "product 4096 float32",
+            product(at(4096, 32), "float32"),
+            flops=2 * 4096.0**3,
+            budget=1.02,
+            sizes=(at(4096, 32), at(4096, 32)),
+        ),
         Row("product 4096 TF32", product(at(4096, 32), "float32", "high"), flops=2 * 4096.0**3, budget=1.02),
         Row("product 8192 bfloat16", product(at(8192, 32), "bfloat16"), flops=2 * 8192.0**3, budget=1.02),
         Row("product 8192 float16", product(at(8192, 32), "float16"), flops=2 * 8192.0**3, budget=1.02),

@@ -14,6 +14,7 @@ import nbgrad
 from nbgrad.cuda.check.report import versions
 
 from .measure import Measured, measure
+from .others import others, program_of
 from .programs import Row, rows
 
 __all__ = ["peers", "run", "save", "table"]
@@ -45,14 +46,14 @@ def run(words: list[str], rounds: int, seconds: float, out: str | None, tiny: bo
         return None
     start, found = datetime.datetime.now(), []
     lines = open(out, "a", encoding="utf-8") if out else None
-    known, copy_rate, libraries = versions(), None, peers()
+    known, copy_rate, libraries, more = versions(), None, peers(), others()
     print(" ".join(f"{name} {value}" for name, value in known.items()))
     for row in rows(tiny):
         if not any(word in row.name for word in words):
             continue
         if (datetime.datetime.now() - start).total_seconds() > seconds:
             break
-        record = measured_row(row, libraries, rounds, copy_rate)
+        record = measured_row(row, libraries, more, rounds, copy_rate)
         if row.name == "copy" and record["status"] != "failed":
             copy_rate = row.nbytes / min(record["seconds"].values())
         found.append(record)
@@ -60,20 +61,26 @@ def run(words: list[str], rounds: int, seconds: float, out: str | None, tiny: bo
         if lines is not None:
             print(json.dumps(record | {"versions": known}), file=lines, flush=True)
         gc.collect()
-        for each in libraries.values():
+        for each in (*libraries.values(), *more.values()):
             each.cuda.empty_cache()
     return found
 
 
-def measured_row(row: Row, libraries: dict[str, Any], rounds: int, copy_rate: float | None) -> dict[str, Any]:
-    """What a row's measurement gives; a failure is a row, too."""
+def measured_row(row: Row, libraries: dict[str, Any], more: dict[str, Any], rounds: int, copy_rate: float | None) -> dict[str, Any]:
+    """What a row's measurement gives; a failure is a row, too.
+
+    Args:
+        more: libraries that have programs of their own (others.py).
+    """
     record: dict[str, Any] = {"stage": "benchmarks", "name": row.name, "clock": row.clock}
-    candidates = {}
-    for name, lib in libraries.items():
+    candidates, theirs = {}, program_of(row)
+    programs = {name: (lib, row.program) for name, lib in libraries.items()}
+    programs |= {name: (lib, theirs) for name, lib in more.items() if theirs is not None}
+    for name, (lib, program) in programs.items():
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                candidates[name] = lib, row.program(lib)
+                candidates[name] = lib, program(lib)
         except Exception as error:  # a peer without the operation is left out
             record[f"error of {name}"] = f"{type(error).__name__}: {error}"[:300]
     try:
@@ -123,7 +130,13 @@ def line(record: dict[str, Any]) -> str:
     share = f"{record['of copy']:5.2f}" if "of copy" in record else ""
     ratio = "{1:6.2f} ({0:.2f} to {2:.2f})".format(*record["ratios"]["torch"]) if "torch" in record["ratios"] else ""
     missed = ", ".join(record.get("missed", ()))
-    return f"{record['name']:58} {told(record):>13} {rate:12} {share:5} {ratio:24} {missed} {record.get('note', '')}"
+    ends = " ".join(filter(None, [missed, ratios_of_others(record), record.get("note", "")]))
+    return f"{record['name']:58} {told(record):>13} {rate:12} {share:5} {ratio:24} {ends}"
+
+
+def ratios_of_others(record: dict[str, Any]) -> str:
+    """Medians of nbgrad's time over that of libraries beside torch."""
+    return " · ".join(f"{name} {ratio[1]:.2f}" for name, ratio in record["ratios"].items() if name != "torch")
 
 
 def told(record: dict[str, Any]) -> str:
@@ -141,25 +154,23 @@ def table(found: list[dict[str, Any]], known: dict[str, str]) -> str:
         "",
         "Medians over the rounds; the ratio is nbgrad's time over torch's, with the 10th and 90th percentile: below 1 nbgrad is "
         'faster. "Of copy" is the rate, each byte counted once, over that of a copy on the device. Time of the device between '
-        "events; rows named host: the host's time until a call returns; steps and chains: until all is done.",
+        "events; rows named host: the host's time until a call returns; steps and chains, and all others beside torch: until all "
+        "is done. A row that is compiled is so in torch (`torch.compile`) and JAX, too, unless it says otherwise.",
         "",
-        "| what | time | rate | of copy | of torch | missed |",
-        "| --- | --: | --: | --: | --: | --- |",
+        "| what | time | rate | of copy | of torch | of others | missed |",
+        "| --- | --: | --: | --: | --: | --- | --- |",
     ]
     for record in found:
         if record["status"] == "failed":
-            lines.append(f"| {record['name']} | failed: {record['error'][:80]} | | | | |")
+            lines.append(f"| {record['name']} | failed: {record['error'][:80]} | | | | | |")
             continue
         rate = (
             f"{record['GB/s']:.0f} GB/s" if "GB/s" in record else f"{record['TFLOP/s']:.1f} TFLOP/s" if "TFLOP/s" in record else ""
         )
         share = f"{record['of copy']:.2f}" if "of copy" in record else ""
         ratio = "{1:.2f} ({0:.2f} to {2:.2f})".format(*record["ratios"]["torch"]) if "torch" in record["ratios"] else ""
-        ours, missed = (
-            record["seconds"]["nbgrad"] * 1e6,
-            ", ".join([*record.get("missed", ()), *filter(None, [record.get("note")])]),
-        )
-        lines.append(f"| {record['name']} | {ours:.2f} µs | {rate} | {share} | {ratio} | {missed} |")
+        missed = ", ".join([*record.get("missed", ()), *filter(None, [record.get("note")])])
+        lines.append(f"| {record['name']} | {told(record)} | {rate} | {share} | {ratio} | {ratios_of_others(record)} | {missed} |")
     return "\n".join(lines) + "\n"
 
 

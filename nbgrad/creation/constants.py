@@ -1,9 +1,9 @@
 """Factories whose result depends on their arguments alone: a repeated call is a look-up and one launch.
 
 NOTE [Constants]: what ``zeros(2, 3)`` gives depends on its arguments alone. After the first call a launch is kept, whose record
-holds the elements, where they are few, and which copies them into a new tensor. On a GPU it fills, where they are one number.
-Uninitialised tensors need no elements, of any size. Arguments that equal others without being of their type (True, 1.0) never find
-what those have left. "cuda" is the current GPU, whose number is part of the key.
+holds the elements, where they are few, and which copies them into a new tensor. Where they are many, or on a GPU, it fills, if they
+are one number. Uninitialised tensors need no elements, of any size. Arguments that equal others without being of their type (True,
+1.0) never find what those have left. "cuda" is the current GPU, whose number is part of the key.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache, lru_cache, partial, wraps
 from typing import Any, Callable, NamedTuple
 
 from ..base.bounded import MOST_PLANS, keep
-from ..base.dtypes import DType, as_word, get_default_dtype
+from ..base.dtypes import BOOL, DType, as_word, get_default_dtype
 from ..base.grad_mode import special
 from ..dispatch.plans import Formula, elementwise_plan
 from ..kernels.cpu.build import Program, address
@@ -28,6 +28,7 @@ from ..tensors.tensor import Tensor, native
 __all__ = ["fill_launch", "filled_like", "like", "numbered", "sized", "sized_like"]
 
 MOST_BYTES = 512  # of elements that a plan holds
+LAZY_ZEROS = 1 << 24  # bytes from which the system's pages are zero without being written
 HELD = object()  # of what a factory makes: its elements are in memory, for a plan to hold
 
 
@@ -65,14 +66,14 @@ class FactoryPlan(Plan):
 
 @lru_cache(maxsize=MOST_PLANS)
 def fill_plan(op: str, layout: Layout) -> Plan:
-    """The launch that fills a dense tensor on a GPU with a number."""
+    """The launch that fills a dense tensor with a number."""
     plan = elementwise_plan(FILL, layout.dtype, (None,), (layout,), plan_type=FactoryPlan)
     plan.op = Factory(op)
     return plan
 
 
 def fill_launch(op: str, layout: Layout, number: Any) -> Callable[[], Tensor]:
-    """``f()``, a new dense tensor on a GPU, full of a number; None: of whatever its memory held."""
+    """``f()``, a new dense tensor, full of a number; None: of whatever its memory held, on a GPU."""
     if number is None:
         from ..dispatch.device_plans import device_plan
         from ..kernels.cuda.steps import Steps
@@ -81,8 +82,10 @@ def fill_launch(op: str, layout: Layout, number: Any) -> Callable[[], Tensor]:
         plan = FactoryPlan(nothing.record, nothing.outs, nothing.layouts)
         plan.op = Factory(op)
         return partial(native.fresh, plan)
-    kind = complex if layout.dtype.is_complex else float if layout.dtype.is_floating_point else int
-    return partial(native.fresh, fill_plan(op, layout), as_word(kind(number)) if kind is int else kind(number))
+    dtype = layout.dtype
+    kind = complex if dtype.is_complex else float if dtype.is_floating_point else bool if dtype.category == BOOL else int
+    value = kind(number)
+    return partial(native.fresh, fill_plan(op, layout), as_word(int(value)) if isinstance(value, int) else value)
 
 
 def launch_of(op: str, out: Tensor, number: Any) -> Callable[[], Tensor] | None:
@@ -94,10 +97,10 @@ def launch_of(op: str, out: Tensor, number: Any) -> Callable[[], Tensor] | None:
     layout = out.layout
     if layout.special or not layout.dense:
         return None
-    if layout.memory is not None:
-        return None if number is HELD else fill_launch(op, layout, number)
-    if number is not None and layout.numel * layout.dtype.itemsize > MOST_BYTES:
-        return None
+    nbytes = layout.numel * layout.dtype.itemsize
+    if layout.memory is not None or number is not None and nbytes > MOST_BYTES:
+        is_lazy = layout.memory is None and number == 0 and nbytes >= LAZY_ZEROS
+        return None if number is HELD or is_lazy else fill_launch(op, layout, number)
     elements = b"" if number is None else out._storage_.array.tobytes()
     record = pack_record(kernel(), 1, 1, 1, (), 0, struct.pack("q", len(elements)) + elements)
     return partial(native.fresh, Plan(record, (layout.template,), ()))

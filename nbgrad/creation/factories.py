@@ -198,6 +198,12 @@ def shape_of(op: str, sizes: tuple) -> tuple[int, ...]:
             sizes = tuple(sizes[0])
         except TypeError:
             raise ArgumentError(f"{op}: expected sizes, integers or one sequence of them, got {type(sizes[0]).__name__}.") from None
+    for size in sizes:
+        if type(size) is not int or size < 0:
+            break
+    else:
+        if math.prod(sizes) < MOST_ELEMENTS and 0 not in sizes:
+            return sizes
     shape = []
     for size in sizes:
         try:

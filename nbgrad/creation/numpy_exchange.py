@@ -84,7 +84,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     dtype = dtype_of(array.dtype)
     if not array.dtype.isnative or not array.flags.aligned:
         return flat_tensor(np.ascontiguousarray(array, dtype.numpy).reshape(-1), dtype, array.shape)
-    if array.flags.c_contiguous and type(array) is np.ndarray:
+    if type(array) is np.ndarray and array.flags.c_contiguous:
         out = new_tensor(wrap_array(array.reshape(-1), array.flags.writeable), layout_of(dtype, array.shape, None, CPU))
         return newly_made(out) if special else out
     if any(s < 0 for s in array.strides):

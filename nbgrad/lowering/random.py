@@ -86,7 +86,7 @@ def drawn(distribution: str, layout: Layout, generator: Generator | None, a, b) 
     work = int64 if distribution == "integers" else dtype if dtype in (float32, float64, bool_) else float32
     if distribution == "uniform" and dtype in (float16, bfloat16):
         distribution = f"uniform_{dtype.name}"  # fewer bits: none may round to 1
-    target = layout_of(work, layout.shape, None, layout.device)
+    target = layout if work is dtype and layout.contiguous else layout_of(work, layout.shape, None, layout.device)
     if numbers is None:
         out = trace.draws.numbers(distribution, target, source, a, b)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -273,6 +274,7 @@ def integer_range(op: str, dtype: DType, low, high) -> tuple[int, int]:
     return low, signed((high - low) % WORD)
 
 
+@cache
 def whole_numbers(dtype: DType) -> tuple[int, int]:
     """The least and the largest integer of a dtype that ``draw`` can give; of a floating one, finite."""
     if dtype.category == BOOL:

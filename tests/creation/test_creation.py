@@ -455,3 +455,29 @@ def test_repeated_calls_do_not_depend_on_what_came_before(number, order):
             for make, filled in ((nbgrad.zeros, 0), (nbgrad.ones, 1)):
                 y = make(size, **named)
                 assert y.dtype is named.get("dtype", nbgrad.float32) and (y == filled).all()
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("number", [0, 1, -1, 2.75, 1e-50])
+@pytest.mark.parametrize("size", [(1000,), (20, 31), (0, 3)], ids=str)
+def test_later_calls_fill_as_the_first_one_did(name, number, size):
+    """Also where a plan does not hold the elements: a launch that fills takes the number as the first call did."""
+    like = nbgrad.zeros(size, dtype=dtype(name)).t().contiguous().t() if len(size) == 2 else nbgrad.zeros(size, dtype=dtype(name))
+    made = {
+        "full": lambda: nbgrad.full(size, number, dtype=dtype(name)),
+        "full_like": lambda: nbgrad.full_like(like, number),
+        "new_full": lambda: like.new_full(size, number),
+        "new_ones": lambda: like.new_ones(size),
+        "zeros": lambda: nbgrad.zeros(size, dtype=dtype(name)),
+    }
+    for how, make in made.items():
+        first, second, third = (make() for _ in range(3))
+        assert first.dtype is second.dtype is third.dtype and second.stride() == third.stride() == first.stride(), how
+        assert first.tolist() == second.tolist() == third.tolist(), how
+
+
+def test_a_large_number_of_zeros_is_not_written():
+    """The system's pages are zero already."""
+    for _ in range(3):
+        x = nbgrad.zeros(1 << 23)
+        assert not x.any() and x.numel() == 1 << 23

@@ -148,6 +148,26 @@ def test_from_numpy_keeps_the_array_alive():
     assert t.sum().item() == 7000.0
 
 
+@pytest.mark.parametrize(
+    "array",
+    [np.ones((1, 2)).view(np.recarray), np.arange(6.0).reshape(2, 3).T, np.array(3.0), np.ones((0, 3)), np.arange(8.0)[::2]],
+    ids=["subclass", "columns", "number", "none", "strided"],
+)
+@pytest.mark.parametrize("writable", [True, False])
+def test_from_numpy_of_arrays_of_all_kinds(array, writable):
+    """The memory is shared, and what may not be written to in one may not in the other."""
+    array = array.view()
+    array.flags.writeable = writable
+    x = nbgrad.from_numpy(array)
+    assert tuple(x.shape) == array.shape and x.tolist() == array.tolist()
+    if array.size and writable:
+        x += 1
+        assert x.tolist() == array.tolist()
+    elif array.size:
+        with pytest.raises(RuntimeError):
+            x += 1
+
+
 def test_from_numpy_takes_only_arrays():
     """A list is no array."""
     with pytest.raises(TypeError):

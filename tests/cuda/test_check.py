@@ -7,10 +7,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import nbgrad
+from benchmarks.cuda import programs
+from benchmarks.cuda.others import PROGRAMS, program_of
+from benchmarks.cuda.programs import numbers_of, rows
 from benchmarks.cuda.report import excerpt
 from nbgrad.cuda.check import bits as checked_bits
 from nbgrad.cuda.check.__main__ import main, span
@@ -202,7 +207,7 @@ def test_spans_of_stages():
 
 @without_gpus
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("words, least", [("sum of|mul of 16|MLP", 6), pytest.param("", 51, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("words, least", [("sum of|mul of 16|MLP", 6), pytest.param("", 69, marks=pytest.mark.slow)])
 def test_the_measurements_run(tmp_path, words, least):
     """Each program of benchmarks/cuda, of tiny sizes on the emulated device, gives a row that did not fail."""
     root = Path(__file__).parents[2]
@@ -212,6 +217,23 @@ def test_the_measurements_run(tmp_path, words, least):
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(rows) >= least and all(row["seconds"]["nbgrad"] > 0 for row in rows)
+
+
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
+def test_what_others_do_is_what_is_measured(name):
+    """NumPy in their place gives what nbgrad's program gives, here on the CPU."""
+    (row,) = [each for each in rows(tiny=True) if each.name == name]
+    done = []
+    numpy = SimpleNamespace(np=np, array=np.array, compiled=lambda f: f, note=done.append)
+    program_of(row)(numpy)()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            programs, "numbers", lambda lib, *shape, dtype="float32", seed=0, grad=False: lib.tensor(numbers_of(shape, seed))
+        )
+        ours = row.program(nbgrad)()
+    ours = (ours[0] if isinstance(ours, tuple) else ours).numpy()
+    np.testing.assert_allclose(done[0], ours, rtol=1e-4, atol=1e-4)
+    assert np.shape(done[0]) == ours.shape
 
 
 @without_gpus

@@ -18,7 +18,7 @@ import nbgrad
 from nbgrad import forward_ad, grad_mode
 from nbgrad.accumulate import LOCKS
 from nbgrad.base import locks
-from nbgrad.forward import fast_path as dual_calls, tangents
+from nbgrad.forward import call_texts, tangents
 
 F64 = nbgrad.float64
 
@@ -343,7 +343,7 @@ def test_a_level_that_closes_during_a_call_hides_no_tangent():
         number = tangents.push_level()
         level = tangents.dual_levels[-1]
         tangents.pop_level(number)
-        assert dual_calls.sole_tangent(x, level) is dual_calls.MANY
+        assert call_texts.sole_tangent(x, level) is call_texts.MANY
 
 
 def test_half_a_change_of_levels_is_no_absence_of_other_modes(monkeypatch):

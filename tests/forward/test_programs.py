@@ -7,7 +7,7 @@ import pytest
 
 import nbgrad
 from nbgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
-from nbgrad.forward import fast_path
+from nbgrad.forward import program_calls
 from nbgrad.ops.core import OPS
 from tests.parts import in_part
 from tests.samples import SAMPLES
@@ -19,7 +19,7 @@ CALLS = 4  # the first is looked at, the second traced, the third and the fourth
 def without_programs():
     """Forget the programs of all operations."""
     for op in OPS.values():
-        for table in fast_path.programs_of(op):
+        for table in program_calls.programs_of(op):
             table.clear()
 
 
@@ -89,7 +89,7 @@ def test_programs_compute_what_the_long_way_does(k, dtype, monkeypatch, request)
             without_programs()
             try:
                 with monkeypatch.context() as patch:
-                    patch.setattr(fast_path, "program_of", lambda *_, **__: None)
+                    patch.setattr(program_calls, "program_of", lambda *_, **__: None)
                     want = dual_calls(row, call, arrays, dtype)
             except (nbgrad.NbgradError, KeyError):  # not for this dtype; a kernel of distances that nobody asks for
                 continue
@@ -161,4 +161,4 @@ def test_one_operand_twice_has_a_program(name):
         for _ in range(CALLS):
             out = unpack_dual(getattr(nbgrad, name)([x, x]))
             assert out.primal.sum() == 4 and out.tangent.sum() == 12
-    assert len(fast_path.programs_of(OPS[name])[0]) == 1
+    assert len(program_calls.programs_of(OPS[name])[0]) == 1
