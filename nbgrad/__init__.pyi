@@ -35,10 +35,10 @@ from .autograd.function import (
 )
 from .autograd.function_context import FunctionCtx as FunctionCtx
 from .autograd.gradcheck import GradcheckError as GradcheckError, gradcheck as gradcheck, gradgradcheck as gradgradcheck
-from .backends import absent as mps, absent as xpu
+from .backends import absent as mps, absent as onnx, absent as xpu
 from .base import dtypes as dtypes, errors as errors
 from .base.compat import (
-    _force_original_view_tracking as _force_original_view_tracking,
+    _assert as _assert, _force_original_view_tracking as _force_original_view_tracking,
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
     get_deterministic_debug_mode as get_deterministic_debug_mode, get_float32_matmul_precision as get_float32_matmul_precision,
     is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
