@@ -9,10 +9,15 @@ is as pure as a product.
 While a program is captured, generators do not move: the capture counts, so that what the program does is done by the graph alone.
 States that were read in between (a checkpoint, ``fork_rng``) are places in that count, and calls that the program takes again are
 the same values again. Generators that the program makes itself, and seeds, are constants.
+
+Where only a run knows how many calls are taken (a loop that a test ends, a branch), the loop or branch takes the words of the next
+call (a ``reserve`` of none) and gives those of the call behind its own. What the program draws afterwards is drawn by these, and a
+node ``advance`` has the generator follow at the end of a run, behind all that could stop it.
 """
 
 from __future__ import annotations
 
+from functools import reduce
 from threading import local
 from typing import TYPE_CHECKING, Any, Sequence
 from weakref import WeakKeyDictionary
@@ -25,8 +30,10 @@ from ...base.errors import GraphError
 from ...creation.generators import WORD, Generator, generator_of, signed
 from ...graph.edges import next_seq
 from ...lowering.random import random_plan
+from ...modes.batched import Batched, wrap_batched
 from ...modes.traced import capture_of_thread
 from ...native.plans import Plan
+from ...tensors.batch_levels import random_levels, state as batches
 from ...tensors.layout import Layout, layout_of
 from ...tensors.storage import CPU, device as device_of, wrap_array
 from ...tensors.tensor import Tensor, native, new_tensor
@@ -37,7 +44,20 @@ from ..ir.steps import Words
 if TYPE_CHECKING:
     from ..capture.capture import Trace
 
-__all__ = ["DRAW", "RESERVE", "Drawn", "Draws", "Supply", "plan_of_draw", "shifted", "steps_of_reserve", "words_of"]
+__all__ = [
+    "ADVANCE",
+    "DRAW",
+    "RESERVE",
+    "Drawn",
+    "Draws",
+    "Supply",
+    "advance",
+    "of_batch",
+    "plan_of_draw",
+    "shifted",
+    "steps_of_reserve",
+    "words_of",
+]
 
 WordTensors = tuple[Tensor, ...]  # seed, number of the call, and of a GPU a third word
 WORD_LAYOUT = layout_of(int64, (), None, CPU)
@@ -64,13 +84,13 @@ class Drawn(GraphError):
     """A step of a loop draws.
 
     Attributes:
-        counts: how many calls it takes, by generator.
+        counts: how many calls it takes, by generator; None where that depends on values.
     """
 
-    counts: dict[Generator, int]
+    counts: dict[Generator, int | None]
 
     @classmethod
-    def calls(cls, counts: dict[Generator, int]) -> Drawn:
+    def calls(cls, counts: dict[Generator, int | None]) -> Drawn:
         """The error."""
         made = cls("random numbers are drawn in a step. Hint: draw outside.")
         made.counts = counts
@@ -94,9 +114,19 @@ def reserved(
     """
     trace, source = capture_of_thread(), generator_for(generator, device)
     if trace is not None:
-        words: WordTensors = trace.draws.words(source, count)
+        words: WordTensors = trace.draws.words(source, count) if count else trace.draws.next_words(source)
+    else:
+        words = word_tensors(shifted(source.reserve(count if ahead is None else 0), ahead or 0))
+    return tuple(map(of_batch, words))
+
+
+def of_batch(words: Tensor) -> Tensor:
+    """Words for the batches that are open: where these draw other numbers for each element, they are a batch themselves."""
+    levels = random_levels() if batches.levels else ()
+    if not levels:
         return words
-    return word_tensors(shifted(source.reserve(count if ahead is None else 0), ahead or 0))
+    whole = CALLS["expand_shape"](words, (*[level.size for level in levels], *words.layout.shape))
+    return wrap_batched(whole, levels)
 
 
 def launched(plan: Plan, operands: tuple) -> Tensor:
@@ -106,8 +136,10 @@ def launched(plan: Plan, operands: tuple) -> Tensor:
 
 
 def drawn(node: Any, values: Any, *words: Tensor, **attributes: Any) -> tuple[Tensor]:
-    """The numbers of a call."""
+    """The numbers of a call; of a batch of its words those of all elements, as of one call."""
     trace = capture_of_thread()
+    if any(type(x) is Batched for x in words):
+        return (drawn_for_batch(words, attributes),)
     operands = *map(word_of, words), attributes["a"], attributes["b"]
     launch = trace.pending.fresh if trace is not None and trace.late else launched
     made = launch(plan_for(**attributes), operands)
@@ -117,8 +149,39 @@ def drawn(node: Any, values: Any, *words: Tensor, **attributes: Any) -> tuple[Te
     return (made,)
 
 
+def advance(generator: Generator, first: Tensor, last: Tensor) -> None:
+    """Take the calls between two: their numbers, of which only a run knows the last one.
+
+    Raises:
+        GraphError: the elements of a batch take different numbers of calls.
+    """
+    if type(first) is Batched or type(last) is Batched:
+        raise GraphError("vmap: the elements of a batch take as many random numbers as values say. Hint: draw them outside.")
+    trace = capture_of_thread()
+    if trace is not None:
+        trace.draws.advance(generator, first, last)
+    else:
+        generator.reserve(word_of(last) - word_of(first))
+
+
+def advanced(node: Node, values: dict, *calls: Tensor, generator: Generator | None = None, device: str = "cpu") -> tuple:
+    """The same, as a node."""
+    advance(generator_for(generator, device), *calls)
+    return ()
+
+
+def drawn_for_batch(words: Sequence[Tensor], attributes: dict[str, Any]) -> Tensor:
+    """The numbers of a batch."""
+    levels = next(x._levels_ for x in words if type(x) is Batched)
+    one = [reduce(lambda value, _: CALLS["select"](value, 0, 0), levels, x._value_) if type(x) is Batched else x for x in words]
+    shape = (*[level.size for level in levels], *attributes["shape"])
+    return wrap_batched(drawn(None, None, *one, **{**attributes, "shape": shape})[0], levels)
+
+
 RESERVE = Control("reserve", reserved, effect="random")
 DRAW = Control("draw", drawn)
+ADVANCE = Control("advance", advanced, effect="random")
+ADVANCE.last = True
 
 
 def plan_for(distribution: str, dtype: str, shape: tuple[int, ...], a: Any, b: Any, device: str = "cpu") -> Plan:
@@ -180,29 +243,33 @@ class Stream:
     Attributes:
         start: the words of the generator's next call, when the program began.
         taken: for the place of a call where some are taken, their words, how many they are, and the node.
+        seen: places of which the words are known, and nothing is taken, with the nodes.
         place: how many calls lie behind the program; ``end``: how many were ever taken.
     """
 
-    __slots__ = ("start", "taken", "place", "end")
+    __slots__ = ("start", "taken", "seen", "place", "end")
 
     def __init__(self, generator: Generator):
         self.start = generator.reserve(0)
         self.taken: dict[int, tuple[WordTensors, int, Node]] = {}
+        self.seen: dict[int, tuple[WordTensors, Node]] = {}
         self.place = self.end = 0
 
 
 class Supply:
-    """Calls that were taken outside of a block.
+    """Calls that were taken outside of a block, or those behind a loop of which only a run knows how many it takes.
 
     Attributes:
         first: the words of the first.
-        place: how many the block has taken.
+        place: how many were taken.
+        moved: whether it is what comes behind such a loop.
+        start: the number of the generator's next call by the stream alone; None in a block that gets its calls from outside.
     """
 
-    __slots__ = ("first", "place")
+    __slots__ = ("first", "place", "moved", "start")
 
-    def __init__(self, *words: Tensor):
-        self.first, self.place = words, 0
+    def __init__(self, *words: Tensor, moved: bool = False, start: Tensor | None = None):
+        self.first, self.place, self.moved, self.start = words, 0, moved, start
 
     def words(self, count: int) -> WordTensors:
         """Those of the next calls."""
@@ -217,16 +284,16 @@ class Draws:
 
     Attributes:
         streams: by generator.
-        states: states that the program has read: the generators, and their places.
+        states: states that the program has read: the generators, what gave their calls then, and the places in these.
         made: generators that the program makes.
-        supply: by generator, calls that the block gets from outside.
+        supply: by generator, calls that come from no stream.
     """
 
     def __init__(self, trace: Trace):
         self.trace = trace
         self.supply: dict[Generator, Supply] = {}
         self.streams: dict[Generator, Stream] = {}
-        self.states: list[tuple[Tensor, Generator, int]] = []
+        self.states: list[tuple[Tensor, Generator, Supply | None, int, int]] = []
         self.made: WeakKeyDictionary[Generator, None] = WeakKeyDictionary()
 
     def note_made(self, generator: Generator) -> None:
@@ -263,19 +330,56 @@ class Draws:
         stream.place += count
         return stream.taken[stream.place - count][0]
 
-    def reserve(self, generator: Generator, stream: Stream, count: int) -> None:
-        """Write down that calls are taken."""
+    def reserve(self, generator: Generator, stream: Stream, count: int) -> WordTensors:
+        """Write down that calls are taken; or none, to know the words of the next one."""
         self.trace.depth += 1  # what is made here is no constant
         words = word_tensors(shifted(stream.start, stream.end))
         self.trace.depth -= 1
-        default = generator_of(None, generator.device)
-        attributes: dict[str, Any] = (
-            {"generator": generator} if generator is not default else generator_attributes(generator.device)
-        )
+        attributes = attributes_of(generator)
         node = self.trace.add(RESERVE, (), attributes if count == 1 else {**attributes, "count": count}, words)
         self.trace.follow(words, next_seq())
-        stream.taken[stream.end] = words, count, node
+        if count:
+            stream.taken[stream.end] = words, count, node
+        else:
+            stream.seen[stream.end] = words, node
         stream.end += count
+        return words
+
+    def next_words(self, generator: Generator) -> WordTensors:
+        """The words of the program's next call, which is not taken.
+
+        Raises:
+            GraphError: as ``words``; the program makes the generator.
+        """
+        if generator in self.supply:
+            return self.supply[generator].words(0)
+        if generator in self.made:
+            hint = "make the generator outside"
+            self.trace.refuse("a loop or a branch takes calls from a generator that the program makes", hint)
+        stream = self.stream(generator)
+        if stream.place in stream.seen:
+            return stream.seen[stream.place][0]
+        if stream.place == stream.end:
+            return self.reserve(generator, stream, 0)
+        if stream.place not in stream.taken:
+            self.trace.refuse("random numbers are drawn again in other portions", "seed the generator outside")
+        return stream.taken[stream.place][0]
+
+    def advance(self, generator: Generator, first: Tensor, last: Tensor) -> None:
+        """Go on behind as many calls as there are between two."""
+        seed, call, *rest = self.next_words(generator)
+        before = self.supply.get(generator)
+        behind = last if call is first else CALLS["add"](call, CALLS["sub"](last, first))
+        start = call if before is None else before.start
+        self.supply[generator] = Supply(seed, behind, *rest, moved=True, start=start)
+
+    def taken(self) -> dict[Generator, int | None]:
+        """How many calls the program takes of each generator; None where that depends on values."""
+        counts: dict[Generator, int | None] = {generator: each.place for generator, each in self.streams.items() if each.place}
+        for generator, each in self.supply.items():
+            if each.place or each.moved:
+                counts[generator] = None if each.moved else each.place
+        return counts
 
     def numbers(self, distribution: str, layout: Layout, generator: Generator, a: Any, b: Any) -> Tensor:
         """The numbers of the program's next call, in a layout that a kernel can fill."""
@@ -286,7 +390,8 @@ class Draws:
     def state(self, generator: Generator) -> Tensor:
         """Something that stands for the state of a generator: ``restore`` knows it, and values it has none."""
         state = native.tensor(layout_of(uint8, (16,), None, CPU).template, wrap_array(np.zeros(16, np.uint8)), 0, False, None)
-        self.states.append((state, generator, (self.supply.get(generator) or self.stream(generator)).place))
+        supply, stream = self.supply.get(generator), self.stream(generator)
+        self.states.append((state, generator, supply, supply.place if supply else 0, stream.place))
         return state
 
     def restore(self, generator: Generator, state: Tensor) -> bool:
@@ -295,19 +400,35 @@ class Draws:
         Raises:
             GraphError: another generator's.
         """
-        for known, owner, place in self.states:
+        for known, owner, supply, place, behind in self.states:
             if known is state:
                 if owner is not generator:
                     self.trace.refuse("set_state: gets the state of another generator", "use that generator")
-                (self.supply.get(generator) or self.stream(generator)).place = place
+                self.stream(generator).place = behind
+                self.supply.pop(generator, None)
+                if supply is not None:
+                    self.supply[generator], supply.place = supply, place
                 return True
         return False
 
     def finish(self) -> None:
-        """The program has ended: calls that it has taken back are not taken by the graph."""
+        """The program has ended: calls that it has taken back are not taken by the graph; those that a run counts are."""
         for stream in self.streams.values():
             for place, (_, count, node) in stream.taken.items():
                 if place >= stream.place:
                     node.attributes["ahead"] = place - stream.place
                 elif place + count > stream.place:
                     self.trace.refuse("a part of some random numbers is taken back", "seed the generator outside")
+            for place, (_, node) in stream.seen.items():
+                if place >= stream.place:
+                    node.attributes["ahead"] = place - stream.place
+        for generator, supply in self.supply.items():
+            if supply.start is not None:
+                ins = self.trace.value(supply.start), self.trace.value(supply.words(0)[1])
+                self.trace.add(ADVANCE, ins, attributes_of(generator), ())
+
+
+def attributes_of(generator: Generator) -> dict[str, Any]:
+    """How nodes name a generator: the default one by its device."""
+    default = generator_of(None, generator.device)
+    return {"generator": generator} if generator is not default else generator_attributes(generator.device)
