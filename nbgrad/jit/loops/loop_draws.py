@@ -24,7 +24,8 @@ from ...tensors.batch_levels import random_levels, state as batches
 from ...tensors.layout import layout_of
 from ...tensors.storage import CPU, wrap_array
 from ...tensors.tensor import Tensor, new_tensor
-from ..nodes.draws import Drawn, Supply, advance, of_batch, shifted
+from ..nodes.draws import Drawn, advance, of_batch, shifted
+from ..nodes.streams import Supply
 from .traced_functions import Found, traced_function
 from .trees import Leaves
 
