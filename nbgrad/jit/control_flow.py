@@ -19,7 +19,7 @@ from ..modes.batched import Batched
 from ..modes.traced import capture_of_thread
 from ..tensors.tensor import Tensor
 from .arguments.structures import flatten_again as flatten
-from .loops import rewind_steps as _rewind_steps, unwinding as _unwinding  # noqa: F401  (they register themselves)
+from .loops import liveness as _liveness, rewind_steps as _rewind_steps, unwinding as _unwinding  # noqa: F401  (they register themselves)
 from .loops.bodies import example_of, joined
 from .loops.branches import Choice, chosen
 from .loops.checkpoints import checked_policy, policy_of
