@@ -136,6 +136,27 @@ def test_function_into_given_output(compare, name):
     compare(f"{name} 100,000 float32, out given", candidates, budget={"torch": 0.4, "numpy": 1.0})
 
 
+TURNED = {
+    "copy of a transpose": (lambda x: x.t().contiguous(), lambda np, x: np.ascontiguousarray(x.T)),
+    "x + x.t()": (lambda x: x + x.t(), lambda np, x: x + x.T),
+}
+
+
+@pytest.mark.parametrize("size", [1000, 2048])
+@pytest.mark.parametrize("name", TURNED)
+def test_operand_that_is_turned(compare, name, size):
+    """A matrix read by columns; of a power of two they lie in the same places of caches."""
+    x = RNG.normal(size=(size, size)).astype(np.float32)
+    function, in_numpy = TURNED[name]
+
+    def program(lib):
+        tensor = lib.tensor(x)
+        return lambda: function(tensor)
+
+    candidates = both(program) | {"numpy": lambda: in_numpy(np, x)}
+    compare(f"{name}, {size}x{size} float32", candidates, budget={"torch": 1.0, "numpy": 1.0})
+
+
 def softmax_with(np_like, x):
     """Softmax along the last dimension, for NumPy and JAX."""
     e = np_like.exp(x - x.max(axis=1, keepdims=True))

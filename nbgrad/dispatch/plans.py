@@ -21,7 +21,8 @@ from ..kernels.cpu.build import Program, address
 from ..kernels.late import Code, late
 from ..kernels.templates.elementwise import elementwise_loop
 from ..kernels.templates.iterate import DIRECT, LONG_ROW, ROW, ROW_SINGLE, SINGLE, STRIDED, collapse, iterate, iteration_words
-from ..native.plans import NUMBER_CODES, LateRecord, Plan, pack_record
+from ..kernels.templates.turned import LEAST, MOST_OPERANDS, turned_words
+from ..native.plans import NUMBER_CODES, PARALLEL, LateRecord, Plan, pack_record
 from ..ops.core import OPS
 from ..ops.expr import postorder
 from ..tensors.layout import Layout, common_strides, layout_of
@@ -88,6 +89,16 @@ def iterator() -> int:
     return address(Program("iteration", iterate, None, (("move", move), ("walk", walk), ("convert", convert), ("locate", locate))))
 
 
+@late
+def turner() -> int:
+    """Address of the iterator by tiles."""
+    from ..kernels.templates.iterate import convert, move
+    from ..kernels.templates.turned import copy_tile, squares, turned
+
+    bindings = (("move", move), ("convert", convert), ("copy_tile", copy_tile), ("squares", squares))
+    return address(Program("turned iteration", turned, None, bindings))
+
+
 def result_layout(dtype: DType, shape: tuple[int, ...], operands: list[Layout]) -> Layout:
     """Row-major, or the order in which the operands go through memory, as torch's elementwise operations."""
     first = operands[0]
@@ -144,8 +155,12 @@ def elementwise_plan(
     grain, shared_from = thread_shares(cost(formula, dtype) + 0.5)
     half = compute.name if exact is not None and compute.compute != compute.name else ""
     whole = {k for k, (name, _) in enumerate(formula.params) if name in exact} if half and exact else set()
-    params = _iteration(formula, dtype, operands, outs, singles, wanted, half, whole)
-    record = pack_record(iterator(), -1, grain, len(outs), number_codes(formula, numbers, dtype), 0, params, shared_from)
+    walk, tiles, params = _iteration(formula, dtype, operands, outs, singles, wanted, half, whole)
+    units, flags = -1, 0
+    if tiles is not None:
+        units, elements = tiles
+        grain, flags = max(1, grain // elements), PARALLEL if units * elements >= shared_from else 0
+    record = pack_record(walk, units, grain, len(outs), number_codes(formula, numbers, dtype), flags, params, shared_from)
     return plan_type(record, templates, operands)
 
 
@@ -206,8 +221,10 @@ def _same_bits(memory: str, name: str) -> bool:
     return memory == name or (memory == "bool" and name == "uint8")
 
 
-def _iteration(formula, dtype, operands, outs, singles, wanted, half: str, whole: set[int]) -> list[int | Code]:
-    """The words for the iterator: how it reaches every operand, and the walk that they share.
+def _iteration(
+    formula, dtype, operands, outs, singles, wanted, half: str, whole: set[int]
+) -> tuple[int | Code, tuple[int, int] | None, list[int | Code]]:
+    """The iterator; where it goes by tiles, how many there are, of how many elements; and its words: how it reaches every operand.
 
     Args:
         half: the half type that numbers become before they are computed with; "" for none.
@@ -255,8 +272,31 @@ def _iteration(formula, dtype, operands, outs, singles, wanted, half: str, whole
                 row_major, step = row_major and stride == step, step * size
             how = DIRECT if row_major else STRIDED
         entries.append((itemsizes[k], width, cast, how))
+    rows = turned_rows(len(outs), [(size, how == SINGLE) for size, _, _, how in entries], sizes, steps)
+    if rows is not None:
+        code = elementwise_code(formula, dtype, singles)
+        taken = [(size, width, cast, how == SINGLE) for size, width, cast, how in entries]
+        units, elements, words = turned_words(code, len(outs), taken, sizes, steps, rows)
+        return turner(), (units, elements), words
     code = elementwise_code(formula, dtype, tuple([how in (SINGLE, ROW_SINGLE) for _, _, _, how in entries[len(outs) :]]))
-    return iteration_words(code, len(outs), entries, sizes, steps)
+    return iterator(), None, iteration_words(code, len(outs), entries, sizes, steps)
+
+
+def turned_rows(outs: int, operands: list[tuple[int, bool]], sizes: tuple[int, ...], steps: list[tuple[int, ...]]) -> int | None:
+    """The dimension along which an operand is contiguous that is not so along the last one; None where no operand is turned.
+
+    Args:
+        operands: bytes of an element, and whether it is a single one; results first.
+    """
+    last = len(sizes) - 1
+    if last < 1 or sizes[last] < LEAST or len(operands) > MOST_OPERANDS:
+        return None
+    for (size, single), own in list(zip(operands, steps))[outs:]:
+        if not single and abs(own[last]) > size:
+            for d in range(last):
+                if own[d] == size and sizes[d] >= LEAST:
+                    return d
+    return None
 
 
 def _byte_strides(layout: Layout, ndim: int) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ from ..kernels.late import late
 from ..kernels.templates.gather import BLOCK, linear, outside, scatter, take
 from ..kernels.templates.iterate import collapse
 from ..kernels.templates.join import changed
-from ..native.plans import PARALLEL, complete, pack_record
+from ..native.plans import PARALLEL, complete, pack_record, taken_apart
 from ..ops import shapes
 from ..tensors.arrays import array_from_gpu
 from ..tensors.batch_levels import ask_values
@@ -382,9 +382,8 @@ def changed_plan(source: Layout | None, out: Layout, writer: GeneralPlan) -> Gen
     """The launch that copies ``source`` (or makes zeros) and then writes as ``writer`` does."""
     kernel, count, params = 0, 0, b""
     if source is not None:
-        copying = copy_plan(source, out)
-        record = complete(copying.record)
-        (kernel,), count, params = struct.unpack_from("q", record), copying.outs[0].layout.numel, record[72:]
+        kernel, units, own_words = taken_apart(copy_plan(source, out).record)
+        count, params = out.numel if units == -1 else units, struct.pack(f"{len(own_words)}q", *own_words)
     own, first = struct.unpack_from("q", complete(writer.record))[0], CHANGED_WORDS.size
     zeros = 0 if source is not None else out.numel * out.dtype.itemsize
     words = CHANGED_WORDS.pack(zeros, kernel, count, first, own, first + len(params)) + params + writer.record[80:]

@@ -15,7 +15,7 @@ from ..kernels.templates.gather import triangle
 from ..kernels.templates.join import fold, place
 from ..native.plans import PARALLEL, pack_record, taken_apart
 from ..ops import shapes
-from ..tensors.layout import Layout, contiguous_strides, layout_of
+from ..tensors.layout import Layout, contiguous_strides, layout_of, like_strides
 from ..tensors.memory_format import strides_of
 from ..tensors.overlap import overlaps_itself
 from ..tensors.tensor import Tensor, native
@@ -57,10 +57,10 @@ def place_plan(out: Layout, parts: list[Part], zero: bool, whole: Layout | None 
     first = 8 * (2 + 6 * len(parts))
     for k, part in enumerate(parts):
         plan = copy_plan(part.layout, layout_of(out.dtype, part.shape, part.strides, out.device))
-        kernel, words = taken_apart(plan.record)
+        kernel, units, words = taken_apart(plan.record)
         entries += [
             kernel,
-            plan.outs[0].layout.numel,
+            plan.outs[0].layout.numel if units == -1 else units,
             part.offset * itemsize,
             first + 8 * len(params),
             k if whole is None else 0,
@@ -506,12 +506,12 @@ def padded_part(x: Layout, pad: tuple[int, ...]) -> tuple[Layout, Part | None]:
 
 @lowering("flip_dims")
 def _flip(op, layouts, attributes):
-    (x,), part = layouts, flipped_part(op, layouts[0], attributes["dims"])
-    return place_plan(x.like(), [part], zero=False) if x.numel else zeros_plan(x.like(), x)
+    (x,), (out, part) = layouts, flipped_part(op, layouts[0], attributes["dims"])
+    return place_plan(out, [part], zero=False) if x.numel else zeros_plan(out, x)
 
 
-def flipped_part(op, x: Layout, dims: tuple) -> Part:
-    """Where the elements of ``flip`` go.
+def flipped_part(op, x: Layout, dims: tuple) -> tuple[Layout, Part]:
+    """The layout of ``flip``, which goes through memory as ``x`` does, and where the elements go.
 
     Raises:
         ShapeError: a dimension is named twice.
@@ -519,11 +519,12 @@ def flipped_part(op, x: Layout, dims: tuple) -> Part:
     wrapped = [shapes.wrap("flip", d, x.ndim) for d in dims]
     if len(set(wrapped)) != len(wrapped):
         raise ShapeError(f"flip: {list(dims)} names a dimension twice.")
-    strides, offset = list(x.like().strides), 0
+    out = x.like() if x.expanded else layout_of(x.dtype, x.shape, like_strides(x.shape, x.strides), x.device)
+    strides, offset = list(out.strides), 0
     for d in wrapped if x.ndim and x.numel else ():
         offset += (x.shape[d] - 1) * strides[d]
         strides[d] = -strides[d]
-    return Part(x, x.shape, tuple(strides), offset)
+    return out, Part(x, x.shape, tuple(strides), offset)
 
 
 @lowering("roll")

@@ -197,12 +197,12 @@ def known(record: bytes) -> bytes:
     return record.packed or record if type(record) is LateRecord else record
 
 
-def taken_apart(record: bytes) -> tuple[Any, tuple[Any, ...]]:
-    """The kernel of a record, found now, and the kernel's own parameters."""
+def taken_apart(record: bytes) -> tuple[Any, Any, tuple[Any, ...]]:
+    """The kernel of a record, found now, its units of work (-1: the first result's elements), and the kernel's own parameters."""
     if isinstance(record, OpenRecord):
-        return record.given[0], tuple(record.given[6])
+        return record.given[0], record.given[1], tuple(record.given[6])
     words = struct.unpack(f"{len(record) // 8}q", complete(record))
-    return words[0], words[8 + words[4] :]
+    return words[0], words[1], words[8 + words[4] :]
 
 
 def parameters_at(record: bytes, at: int) -> bytes | Callable[[], bytes]:

@@ -839,7 +839,8 @@ def running_cotangent(g, x, x_dtype, dim):
     x, g = x.to_dtype(float64), g.to_dtype(float64)
     out = scalar.running_logsumexp(x, dim)
     finite = scalar.where(scalar.isinf(out) & (out < 0), 0.0, out)
-    step = finite - scalar.shift_along(finite, dim, -1)
+    later = scalar.shift_along(finite, dim, -1)
+    step = scalar.where(finite == later, 0.0, finite - later)  # of two infinite sums too
     factors = scalar.exp(scalar.where(step > 0, 0.0, step))
     return (scalar.exp(x - finite) * scalar.recurrence(factors, g, dim, False, True)).to_dtype(x_dtype)
 

@@ -10,13 +10,37 @@ import warnings
 from ..base.errors import ArgumentError, DeviceError, RangeError
 from ..base.user_stack import calls_of_user
 from ..kernels.cuda.driver import Card
-from .tensor import Tensor
 
 __all__ = ["get_mode", "set_mode"]
 
 MODES = ("default", "warn", "error")
-PRINTED = {"text_of": "print", "parameter_text": "print"}
-WRAPPERS = ("function", "call")  # around public functions
+# Functions that are called by another name than their own.
+PUBLIC = {
+    "text_of": "print",
+    "parameter_text": "print",
+    "formatted": "format",
+    "to_float": "float",
+    "to_int": "int",
+    "to_index": "index",
+    "to_complex": "complex",
+    "norm_of": "norm",
+}
+# What runs around public functions.
+WRAPPERS = frozenset(
+    (
+        "function",
+        "call",
+        "method",
+        "quick",
+        "evaluate",
+        "unprepared",
+        "execute",
+        "record_run",
+        "anywhere",
+        "run_on_gpu",
+        "run_planned",
+    )
+)
 
 
 def set_mode(mode: int | str) -> None:
@@ -34,9 +58,9 @@ def get_mode() -> int:
 
 
 def name_of(calls: list[str]) -> str:
-    """The public function among those that run: a method of tensors, if there is one, and else the first that is no wrapper."""
+    """The public function among those that run: the outermost that is no wrapper."""
     named = next((name for name in calls if name not in WRAPPERS), calls[0])
-    return next((name for name in calls if hasattr(Tensor, name)), PRINTED.get(named, named))
+    return PUBLIC.get(named, named)
 
 
 def warn(gpu: int) -> None:

@@ -43,7 +43,16 @@ STOPS = {
     "nonzero": lambda x: nbgrad.nonzero(x),
     "cuda": lambda x: nbgrad.ones(20_000).cuda(),  # more than the driver takes at once
     "synchronize": lambda x: nbgrad.cuda.current_stream().synchronize(),
-    "eig": lambda x: nbgrad.linalg.eig(x.reshape(2, 2)),  # runs on the host
+    "eig": lambda x: nbgrad.linalg.eig(x.reshape(2, 2)),  # runs on the host, or reads what the library says
+    "inv": lambda x: (x.reshape(2, 2) + 1).inverse(),
+    "norm": lambda x: nbgrad.linalg.norm(x.reshape(2, 2), "nuc"),
+    "lstsq": lambda x: nbgrad.linalg.lstsq(x.reshape(2, 2) + 1, x.reshape(2, 2)),
+    "float": lambda x: float(x[0]),
+    "one_hot": lambda x: nbgrad.nn.functional.one_hot(x.long()),
+    "masked_select": lambda x: x.masked_select(x > 1),
+    "poisson": lambda x: nbgrad.poisson(x),
+    "arange": lambda x: nbgrad.arange(x[3]),
+    "pack_padded_sequence": lambda x: nbgrad.nn.utils.rnn.pack_padded_sequence(x.reshape(2, 2, 1), x[1:3].long().flip(0)),
 }
 
 

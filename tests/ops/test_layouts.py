@@ -207,3 +207,11 @@ def test_short_rows_are_read_and_written_where_they_lie(width, order, dtype):
     into[part].permute(order).copy_(nbgrad.tensor(np.ascontiguousarray(expected)))
     target[part].transpose(order)[...] = expected
     assert np.array_equal(into.numpy(), target)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1)], ids=str)
+def test_flips_keep_the_order_in_memory(order):
+    """As torch's do; what is expanded has none."""
+    x = laid((2, 3, 4), order)
+    assert x.flip(0, 2).stride() == x.stride() and x.fliplr().stride() == x.stride()
+    assert x[:1].expand(2, 3, 4).flip(1).is_contiguous()

@@ -582,3 +582,10 @@ def test_norm_of_a_zero_among_others(p):
     (g,) = nbgrad.grad(y, x)
     expected = [0.0, 0.0, 0.0] if p < 0 else [*((y / x[:2].abs()) ** 0.5 * x[:2].sign()).tolist(), 0.0]
     np.testing.assert_allclose(g.numpy(), expected, rtol=1e-12)
+
+
+def test_logcumsumexp_behind_infinity():
+    """What is added to an infinite sum has no share in it; what comes before has its own. torch's numbers."""
+    x = nbgrad.tensor([2.0, inf, 1.0, inf, 0.5], dtype=nbgrad.float64, requires_grad=True)
+    (x.logcumsumexp(0) * nbgrad.arange(1.0, 6.0, dtype=nbgrad.float64)).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [1.0, np.nan, 0.0, np.nan, 0.0])

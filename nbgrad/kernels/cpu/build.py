@@ -32,7 +32,8 @@ POINTERS = tuple(f"p_{name}" for name in POINTER_TYPES)
 WALKING = tuple("at_" + name for name in POINTER_TYPES)
 WORDS = ("word", "run_kernel", "stack", "pointer_word", "set_word", "call_c", "quotient")
 TILES = tuple(f"{listed}tile_{name}" for listed in ("", "listed_") for name in ("float32", "float64"))
-INTRINSICS = (*POINTERS, *WALKING, *WORDS, *TILES, "few", "abreast", "eight_wide", "one_by_one")
+TURNS = tuple(f"turn_{size}" for size in (1, 2, 4, 8, 16))
+INTRINSICS = (*POINTERS, *WALKING, *WORDS, *TILES, *TURNS, "few", "abreast", "eight_wide", "one_by_one")
 
 COMPILER_VERSION = 3  # of what ``kernels/compiler`` makes of a program: raised with it, so that no older object is taken
 

@@ -12,6 +12,7 @@ from llvmlite import ir
 
 from ..prims import POINTER_TYPES
 from .tiles import make_tile
+from .turns import make_turn
 
 __all__ = ["intrinsics"]
 
@@ -37,6 +38,9 @@ def intrinsics(intrinsic: Callable, types: Any) -> dict[str, Any]:
         add to vectors of rows (``down`` bytes apart) so many terms: a number of each row's weights (``across`` bytes from row to
         row) times the vectors at ``base``, and ``lead`` bytes on for each term; both counts and 1 are literals, terms at least 1
     listed_tile_T                           the same with ``lead`` an address: for each term bytes from ``base``, and which number
+    turn_SIZE(target, down, source, across)
+        eight lines of eight elements of so many bytes, ``across`` bytes apart, become columns of lines ``down`` apart; four by four
+        of 16 bytes
     """
     void_pointer = ir.PointerType(ir.IntType(8))
 
@@ -153,6 +157,7 @@ def intrinsics(intrinsic: Callable, types: Any) -> dict[str, Any]:
         "call_c": call_c,
         **{f"tile_{name}": make_tile(intrinsic, types, name, False) for name in ("float32", "float64")},
         **{f"listed_tile_{name}": make_tile(intrinsic, types, name, True) for name in ("float32", "float64")},
+        **{f"turn_{size}": make_turn(intrinsic, types, size) for size in (1, 2, 4, 8, 16)},
         "few": range,
         "abreast": range,
         "eight_wide": range,

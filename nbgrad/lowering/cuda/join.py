@@ -209,8 +209,8 @@ def used(parts: Sequence[Part | None]) -> list[tuple[int, Part]]:
 @lowering("flip_dims")
 def _flip(op, layouts, attributes):
     (x,) = layouts
-    part = flipped_part(op, x, attributes["dims"])
-    return (x.like(),), place_steps(x.like(), used([part]), zero=False)
+    out, part = flipped_part(op, x, attributes["dims"])
+    return (out,), place_steps(out, used([part]), zero=False)
 
 
 @lowering("roll")
