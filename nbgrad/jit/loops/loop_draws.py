@@ -42,7 +42,7 @@ class Drawing(NamedTuple):
 
     Attributes:
         found: takes its carries, ``carried``, its slices, ``sliced``, and what it captures; the structure of what it returns is
-            ``((carry, words behind), rest)``.
+            ``((carry, words behind), rest)``, or ``(carry, rest)`` if there are none.
         counts: the generators; ``carried``: the words of their next calls, ``sliced``: those of the first calls of all trips.
         ahead: of each generator, how many calls are taken behind the last trip.
     """
@@ -55,7 +55,10 @@ class Drawing(NamedTuple):
 
     def results(self, outs: Sequence[Tensor]) -> tuple[Any, Any]:
         """Carry and rest of the results; the generators follow."""
-        (carry, words), rest = self.found.result.rebuilt(outs)
+        carry, rest = self.found.result.rebuilt(outs)
+        if not self.carried:
+            return carry, rest
+        carry, words = carry
         for (generator, _), before, after, ahead in zip(self.counts, self.carried, words, self.ahead or [0] * len(words)):
             first, last = CALLS["select"](before, 0, 1), CALLS["select"](after, 0, 1)
             advance(generator, first, CALLS["add"](last, ahead) if ahead else last)
@@ -158,7 +161,7 @@ def counted(op: str, place: tuple, trace: Callable[[Counts], T]) -> tuple[T, Cou
     Raises:
         GraphError: they draw otherwise whenever they are traced.
     """
-    counts = known.get(place, ())
+    counts = known.get(place, ()) if known else ()  # a hash is a tenth of what a call of a loop takes to begin
     for _ in range(4):
         try:
             return trace(counts), counts
@@ -184,7 +187,7 @@ def int64s(array: np.ndarray) -> Tensor:
 
 
 def supplied(op: str, run: Callable, counts: Counts, at: int | None, moves: bool, starts: bool = False) -> Callable[..., Leaves]:
-    """``run`` that takes words too, draws by them, and gives ``((carry, words behind), rest)``.
+    """``run`` that takes words too, draws by them, and gives ``(carry, rest)``, or ``((carry, words behind), rest)``.
 
     Args:
         at: how many inputs stand in front of the words; None: all others.
@@ -210,8 +213,9 @@ def supplied(op: str, run: Callable, counts: Counts, at: int | None, moves: bool
                 raise Drawn.calls({**dict(counts), **others})
         elif taken != {generator: count for generator, count in counts if count != 0}:
             raise Drawn.calls({**dict.fromkeys(dict(counts), 0), **taken} if at is not None else taken)
-        behind = [CALLS["stack"](draws.next_words(generator)) for generator, _ in counts] if moves else []
-        return Leaves(op, "the result", ((carry, behind), rest))
+        if moves and counts:
+            carry = carry, [CALLS["stack"](draws.next_words(generator)) for generator, _ in counts]
+        return Leaves(op, "the result", (carry, rest))
 
     return call
 
