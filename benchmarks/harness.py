@@ -34,6 +34,8 @@ from typing import Any
 
 import numpy as np
 
+from nbgrad.kernels.cpu.blas import core_name
+
 __all__ = ["OURS", "Result", "SelfMeasured", "Session", "Settings", "Spread", "compare", "interleave", "summarise"]
 
 OURS = "nbgrad"
@@ -367,6 +369,7 @@ class Session:
             "command": " ".join(["python", "-m", "pytest", *map(shlex.quote, sys.argv[1:])]),
             "machine": {
                 "cpu": cpu_model(),
+                "blas": core_name().decode() or "unknown",
                 "cores": os.cpu_count(),
                 "usable cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
                 "system": f"{platform.system()} {platform.machine()}",

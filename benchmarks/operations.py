@@ -227,7 +227,7 @@ linalg.tensorinv | a.view(a.shape[0], a.shape[1]), 1
 linalg.tensorsolve | a, r[:4] if a.shape[0] == 4 else r[:100]
 linalg.vecdot | x, y
 linalg.vector_norm | x
-det logdet slogdet inverse pinverse qr svd nuclear_norm | spd
+det logdet slogdet inverse lu pinverse qr svd nuclear_norm | spd
 cholesky_inverse | a
 cholesky_solve | b, spd
 = lu_solve | b.lu_solve(*lib.linalg.lu_factor(a))

@@ -211,11 +211,12 @@ def provenance(record: Mapping[str, Any]) -> str:
     share = f"{machine['cpu share']:.2f} of a core used"
     used = ", ".join(f"{name} {version}" for name, version in versions.items())
     load = " to ".join(f"{machine[key][0]:.1f}" for key in ("load before", "load after"))
+    products = f", products by the kernels for {machine['blas']}" if "blas" in machine else ""  # records of old have none
     failed = f" Failed, and so not listed: {', '.join(record['failed'])}." if record["failed"] else ""
     return (
         f"Ratios are time of nbgrad / time of the peer, below 1 where nbgrad is faster: median and 10th to 90th "
         f"percentile over interleaved rounds, one thread unless the row says otherwise. {record['finished'][:10]}, "
-        f"commit {record['commit']}, {machine['cpu']}, {machine['cores']} cores, load {load}, {share}; {used}.{failed}"
+        f"commit {record['commit']}, {machine['cpu']}, {machine['cores']} cores{products}, load {load}, {share}; {used}.{failed}"
     )
 
 

@@ -16,9 +16,10 @@ from .autograd import batched_functions as _batched_functions, graph_tools as _g
 from .autograd.entry import Variable, backward, grad, variable
 from .autograd.function import Function, FunctionCtx, InplaceFunction, NestedIOFunction, once_differentiable
 from .autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
-from .base.compat import _force_original_view_tracking, is_view_replay_enabled
+from .base.compat import _assert, _force_original_view_tracking, is_view_replay_enabled
 from .base.dtypes import *
 from .base.errors import *
+from .base.function_attributes import place as _place
 from .base.grad_mode import (
     _unsafe_preserve_version_counter,
     enable_grad,
@@ -73,6 +74,7 @@ globals().update(_functions)
 globals().update(_public)
 globals().update(_public_names())
 globals().update(_install_forms())
+_place(__name__, globals())
 utils = _install_namespaces()
 
 

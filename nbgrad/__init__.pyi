@@ -35,10 +35,10 @@ from .autograd.function import (
 )
 from .autograd.function_context import FunctionCtx as FunctionCtx
 from .autograd.gradcheck import GradcheckError as GradcheckError, gradcheck as gradcheck, gradgradcheck as gradgradcheck
-from .backends import absent as mps, absent as xpu
+from .backends import absent as mps, absent as onnx, absent as xpu
 from .base import dtypes as dtypes, errors as errors
 from .base.compat import (
-    _force_original_view_tracking as _force_original_view_tracking,
+    _assert as _assert, _force_original_view_tracking as _force_original_view_tracking,
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
     get_deterministic_debug_mode as get_deterministic_debug_mode, get_float32_matmul_precision as get_float32_matmul_precision,
     is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
@@ -687,6 +687,8 @@ def logsumexp(input: Array, dim: Ints, keepdim: _bool = False, *, keepdims: _boo
               out: Tensor | None = None) -> Tensor:
     """log(sum(exp(x))) over dimensions, without overflow."""
 def lt(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: """x < y."""
+def lu(input: Array, pivot: _bool = True, get_infos: _bool = False, *, out: Tensor | None = None) -> tuple[Tensor, ...]:
+    """(LU, pivots) of ``linalg.lu_factor``, also where U has a zero on its diagonal; with ``get_infos`` (LU, pivots, info)."""
 def lu_solve(b: Array, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor: """See ``linalg.lu_solve``."""
 def lu_unpack(LU_data: Array, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *,
               out: Tensor | None = None) -> Unpacked:

@@ -21,7 +21,6 @@ pay nothing for it. So it is with the current GPU and streams, of hooks and Func
 
 from __future__ import annotations
 
-import sys
 from functools import cache
 from heapq import heappop, heappush, heappushpop
 from logging import DEBUG
@@ -32,6 +31,7 @@ from .accumulate import accumulate
 from .base.calls import CALLS
 from .base.errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
 from .base.grad_mode import dual_levels, mode, special, traces
+from .base.stack_room import StackRoom
 from .graph.cotangents import broadcasts, fit, plus
 from .graph.edges import AccumulateGrad, Edge, Node, grad_dtype_of
 from .graph.node import LeafHooks, by_operand
@@ -70,12 +70,12 @@ def run_backward(
         task.accumulate_only(only)
     if outer is not None:
         task.depth = outer.depth + 1
-        make_room(task.depth)
     for trace in tuple(traces):
         trace.note_pass()
     unregister = log_nodes(task.roots) if LOG.isEnabledFor(DEBUG) else None
     entered = hooks_entered()
     before = chosen() if opened else None
+    raised = outer is not None and ROOM.take(1000 + FRAMES_A_PASS * task.depth)
     mode.enabled, current["task"] = create_graph, task
     try:
         # Kernels know no tangents, and no graph that is captured: meanwhile nodes evaluate their formulas by calls.
@@ -92,17 +92,12 @@ def run_backward(
             put_back(before)
         if unregister is not None:
             unregister()
+        if raised:
+            ROOM.give_back()
 
 
-FRAMES_A_PASS = 16
+ROOM, FRAMES_A_PASS = StackRoom(), 16  # passes nest 2,000 deep and more: each level of a re-entrant pass is some of Python's frames
 NATIVE_DEPTH = 100  # passes nested deeper take Python's steps: these call each other on the heap, not on the thread's stack
-
-
-def make_room(depth: int) -> None:
-    """Let passes nest 2,000 deep and more: each level of a re-entrant pass is some of Python's frames."""
-    wanted = 1000 + FRAMES_A_PASS * depth
-    if sys.getrecursionlimit() < wanted:
-        sys.setrecursionlimit(wanted + 1000)
 
 
 def walk(

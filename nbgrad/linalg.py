@@ -11,6 +11,7 @@ from typing import Any
 
 from .base.calls import CALLS
 from .base.errors import LinAlgError
+from .base.function_attributes import place
 from .methods.install import function_form
 from .ops.core import OPS
 
@@ -19,3 +20,4 @@ __all__ = ["LinAlgError", *_ops]  # noqa: PLE0604
 
 for _name, _op in _ops.items():
     globals()[_name] = function_form(_op, CALLS[_op.name] if _op.spelling else _op.formula, f"linalg.{_name}")
+place(__name__, globals())

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .base.calls import CALLS
+from .base.function_attributes import place
 from .methods.install import FUNCTIONS, function_form, with_out
 from .ops.core import OPS, Elementwise
 from .ops.variants import VARIANTS
@@ -30,3 +31,4 @@ def public(name: str) -> Callable:
 
 
 globals().update({name: public(name) for name in __all__})
+place(__name__, globals())

@@ -351,6 +351,7 @@ TABLES = {
     ("kernels.scalars", "OSCILLATING"): "the declarations of the functions of numbers",
     ("kernels.templates.gather", "REDUCTIONS"): "texts of writes, by what they do to what is there",
     ("kernels.templates.attention", "LOOPS"): "texts of loops, by the kernels' names",
+    ("kernels.templates.lapack", "BODIES"): "texts of what is done for a matrix, by the routines' names",
     ("kernels.templates.losses", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.mask", "MASKED"): "texts of loops, by the kernels' names",
     ("kernels.templates.adaptive_pool", "TEXTS"): "texts of loops, by the kernels' names",

@@ -130,13 +130,13 @@ def test_kernels_do_not_multiply_with_layouts():
 
 def test_tables_are_bounded():
     """Shapes that never come again do not pile up."""
-    x = nbgrad.ones(30_000)
+    x, most = nbgrad.ones(30_000), layout._most  # more than usual where the tests before hold many
     for n in range(1, 6_000):
         (x[:n] * x[:n]).sum()
     for n in range(1, 18_000):
         x[n:]
     assert len(PLANS["mul"]) <= MOST_PLANS
-    assert len(layout._layouts) <= layout._most <= 2 * layout.MOST_LAYOUTS
+    assert len(layout._layouts) <= layout._most <= max(2 * layout.MOST_LAYOUTS, most)
     assert (x[:7] * x[:7]).sum().item() == 7.0
 
 

@@ -102,8 +102,8 @@ nn.functional.*_with_indices
 linalg.ldl_* geqrf ormqr lobpcg
 = rarely used decompositions
 
-eig symeig lstsq lu matrix_rank solve
-= torch left them as errors: `linalg` has them; `lu` is a method
+eig symeig lstsq matrix_rank solve
+= torch left them as errors: `linalg` has them
 
 return_types from_file histogramdd nonzero_static hash_tensor empty_permuted segment_reduce quasirandom range func.rearrange
 random.thread_safe_generator thread_safe_generator

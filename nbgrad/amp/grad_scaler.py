@@ -91,7 +91,7 @@ class GradScaler:
             raise RangeError(f"GradScaler: growth_factor is {growth_factor}, expected more than 1.")
         if not 0.0 < backoff_factor < 1.0:
             raise RangeError(f"GradScaler: backoff_factor is {backoff_factor}, expected a number between 0 and 1.")
-        self._scale, self._growth_tracker = float(init_scale), 0
+        self._scale, self._growth_tracker, self._used = float(init_scale), 0, False
         self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
         self._progress: dict[int, Progress] = defaultdict(Progress)
 
@@ -104,6 +104,8 @@ class GradScaler:
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
+            if not self._used:
+                self._used = True
             return outputs * full((), self._scale, device=outputs.device)  # of a half type the product is float32's scale
         if isinstance(outputs, Iterable):
             made = map(self.scale, outputs)
@@ -114,10 +116,13 @@ class GradScaler:
         """Take the scale out of an optimizer's gradients, before they are clipped, say; ``step`` does it where that was not.
 
         Raises:
-            UsageError: it was done, or a step was taken, since the last ``update``. RangeError: a gradient is float16.
+            UsageError: nothing was ever scaled; it was done, or a step was taken, since the last ``update``. RangeError: a
+                gradient is float16.
         """
         if not self._enabled:
             return
+        if not self._used:
+            raise UsageError("GradScaler.unscale_: no loss was scaled. Hint: scaler.scale(loss).backward().")
         progress = self._progress[id(optimizer)]
         if progress.stage is OptState.UNSCALED:
             raise UsageError("GradScaler.unscale_: it was called for this optimizer since the last update().")
@@ -147,7 +152,8 @@ class GradScaler:
             What the optimizer's ``step`` returns; None where it was left out.
 
         Raises:
-            NotSupportedError: with a closure. UsageError: a second step without an ``update``; an optimizer without gradients.
+            NotSupportedError: with a closure. UsageError: a second step without an ``update``; an optimizer without gradients;
+                nothing was ever scaled.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Devices that are not there (``torch.mps``, ``torch.xpu``), for programs that ask before they use them.
+"""What is not there (the devices ``torch.mps`` and ``torch.xpu``, ``torch.onnx``), for programs that ask before they use it.
 
 >>> import nbgrad
 >>> nbgrad.mps.is_available(), nbgrad.xpu.device_count()
@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-__all__ = ["device_count", "empty_cache", "is_available", "manual_seed", "synchronize"]
+__all__ = ["device_count", "empty_cache", "is_available", "is_in_onnx_export", "manual_seed", "synchronize"]
 
 
 def is_available() -> bool:
@@ -30,3 +30,8 @@ def empty_cache() -> None:
 
 def synchronize() -> None:
     """Nothing to wait for."""
+
+
+def is_in_onnx_export() -> bool:
+    """False: nothing is exported to ONNX, for which models take other ways."""
+    return False

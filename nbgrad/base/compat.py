@@ -20,6 +20,7 @@ from .errors import ArgumentError, RangeError
 from .grad_mode import ModeContext
 
 __all__ = [
+    "_assert",
     "_force_original_view_tracking",
     "are_deterministic_algorithms_enabled",
     "get_deterministic_debug_mode",
@@ -36,6 +37,15 @@ __all__ = [
     "set_warn_on_accumulate_grad_stream_mismatch",
     "use_deterministic_algorithms",
 ]
+
+
+def _assert(condition: object, message: str) -> None:
+    """``assert condition, message``, as a function, which torch's own compilers can follow.
+
+    Raises:
+        AssertionError: the condition is false.
+    """
+    assert condition, message
 
 
 class Settings:

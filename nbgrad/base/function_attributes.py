@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import sys
+from collections.abc import Mapping
 from types import FunctionType
 from typing import Any, Callable
 
-__all__ = ["attach", "parameter_names"]
+__all__ = ["attach", "parameter_names", "place"]
 
 
 def attach(function: Any, **attributes: Any) -> None:
@@ -20,6 +22,19 @@ def attach(function: Any, **attributes: Any) -> None:
     """
     for name, value in attributes.items():
         setattr(function, name, value)
+
+
+def place(module: str, functions: Mapping[str, Any]) -> None:
+    """Say of functions that were made at run time in which module users find them, and by which name, as ``pickle`` asks them.
+
+    A function that is found where it says already, and all that is no function, stays as it is.
+    """
+    for name, function in functions.items():
+        if type(function) is not FunctionType:
+            continue
+        there = sys.modules.get(function.__module__)
+        if getattr(there, "__dict__", {}).get(function.__qualname__) is not function:
+            function.__module__, function.__qualname__ = module, name
 
 
 def parameter_names(function: Callable) -> tuple[str, ...]:

@@ -112,9 +112,10 @@ class transforming:
     def __init__(self, transform: Any):
         self.transform = transform
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Any:
         mode.transforms.append(self.transform)
         unusual.append(self.transform)
+        return self.transform
 
     def __exit__(self, *error: object) -> None:
         unusual.remove(self.transform)

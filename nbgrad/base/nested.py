@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import lru_cache
 from typing import Any, Callable
 
 __all__ = ["Tree", "flatten", "map_leaves", "registered"]
@@ -111,7 +112,19 @@ def _flatten(value: Any, leaves: list) -> Tree:
         leaves.append(value)
         return LEAF
     keys, values = parts
-    return Tree(type(value), keys, tuple([_flatten(each, leaves) for each in values]))
+    children = tuple([_flatten(each, leaves) for each in values])
+    kind: Any = type(value)
+    if keys is None:
+        flat = flat_tree(kind, len(children))
+        if children == flat.children:
+            return flat
+    return Tree(kind, keys, children)
+
+
+@lru_cache(maxsize=256)
+def flat_tree(kind: Any, count: int) -> Tree:
+    """The structure of a container of leaves alone, as nearly all arguments are (benchmarks/test_vmap.py)."""
+    return Tree(kind, None, (LEAF,) * count)
 
 
 def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:

@@ -17,9 +17,19 @@ from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
 from .tensors import Batch, batching_rule, behind_batch, exposed, is_behind, levels_of
 
-__all__ = ["fast_batched"]
+__all__ = ["fast_batched", "known_batched"]
 
 PLAIN = frozenset((int, float, bool, complex, type(None), str, DType, Layout))
+
+
+def known_batched(op: Any, operands: tuple) -> Any:
+    """The result of an elementwise call before it is looked at; None where it must be, or interpreters must be asked.
+
+    What a call makes of its operands first, as numbers that are stored in integers, the call of the values does.
+    """
+    if len(special) != len(dual_levels) or op.kind != "elementwise":
+        return None
+    return batched_elementwise(op, operands)
 
 
 def fast_batched(op: Any, operands: tuple, attributes: dict | None) -> Any:
@@ -32,8 +42,8 @@ def fast_batched(op: Any, operands: tuple, attributes: dict | None) -> Any:
 
 
 def batched_elementwise(op: Any, operands: tuple) -> Any:
-    """Operands of the same levels, dimensions and dtype, beside numbers and tensors of fewer dimensions: they broadcast."""
-    levels, shown, most, dtype, values = None, -1, 0, None, []
+    """Operands of the same levels, dimensions, device and dtype, beside numbers and tensors of fewer dimensions: they broadcast."""
+    levels, shown, most, dtype, device, values = None, -1, 0, None, None, []
     for name, x in zip(op.operands, operands):
         if not isinstance(x, Tensor):
             if type(x) not in PLAIN:
@@ -41,6 +51,10 @@ def batched_elementwise(op: Any, operands: tuple) -> Any:
             values.append(x)
             continue
         layout = x.layout
+        if device is None:
+            device = layout.device
+        elif layout.device is not device:
+            return None
         if type(x) is Batched:
             if levels is None:
                 levels, shown = x._levels_, layout.ndim
@@ -87,10 +101,11 @@ def batched_movement(op: Any, operands: tuple, attributes: dict) -> Any:
 
 def batched_general(op: Any, operands: tuple, attributes: dict) -> Any:
     """The rule of the operation or of its kind."""
-    for x in (*operands, *attributes.values()):
+    values = (*operands, *attributes.values())
+    for x in values:
         if type(x) is not Batched and not is_ordinary(x):
             return None
-    batch = Batch(levels_of((*operands, *attributes.values())))
+    batch = Batch(levels_of(values))
     call = Call(op, operands, attributes, CALLS[op.name].plain)
     if dual_levels:
         call = call.with_operands(call.map(lambda x: exposed(x, batch.levels)))
@@ -99,11 +114,12 @@ def batched_general(op: Any, operands: tuple, attributes: dict) -> Any:
 
 def is_ordinary(x: Any) -> bool:
     """Whether an argument is of no concern to any interpreter."""
-    if isinstance(x, Tensor):
-        return not x.layout.special
-    if type(x) is tuple or type(x) is list:
+    kind = type(x)
+    if kind in PLAIN:
+        return True
+    if kind is tuple or kind is list:
         return {*map(type, x)} <= PLAIN
-    return type(x) in PLAIN
+    return isinstance(x, Tensor) and not x.layout.special
 
 
-fast_paths[Batched] = FastPath(call=fast_batched)
+fast_paths[Batched] = FastPath(known_batched, fast_batched)

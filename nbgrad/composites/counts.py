@@ -6,7 +6,7 @@ from typing import Callable
 
 import numpy as np
 
-from ..base.dtypes import INTEGER, int32, int64, result_dtype
+from ..base.dtypes import INTEGER, float32, float64, int32, int64, result_dtype
 from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import traces
 from ..creation import factories
@@ -173,7 +173,10 @@ def has_classes(tensor, count: int) -> bool:
 
 
 def bincount(input, weights=None, minlength=0):
-    """How often each whole number from 0 on occurs, or the sum of its weights, by which differentiating it is refused."""
+    """How often each whole number from 0 on occurs, or the sum of its weights, by which differentiating it is refused.
+
+    Sums are float64, of float32 weights float32.
+    """
     whole_numbers = input.dtype.category == INTEGER and input.ndim == 1
     low, high = least_and_greatest(input) if whole_numbers else (-1, -1)
     if not whole_numbers or low < 0:
@@ -183,14 +186,12 @@ def bincount(input, weights=None, minlength=0):
     if input.layout.memory is not None:
         from .device_counts import counted
 
-        return refused(
-            "bincount",
-            "BincountBackward0",
-            counted(input, None if weights is None else weights.detach(), max(high + 1, minlength)),
-            weights,
-        )
-    found = np.bincount(values_of(input), None if weights is None else values_of(weights), minlength)
-    return refused("bincount", "BincountBackward0", tensor_of(found, input), weights)
+        found = counted(input, None if weights is None else weights.detach(), max(high + 1, minlength))
+    else:
+        found = tensor_of(np.bincount(values_of(input), None if weights is None else values_of(weights), minlength), input)
+    if weights is not None and weights.dtype is float32 and found.dtype is float64:
+        found = found.to(float32)
+    return refused("bincount", "BincountBackward0", found, weights)
 
 
 def least_and_greatest(x: Tensor) -> tuple[int, int]:

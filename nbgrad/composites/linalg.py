@@ -673,6 +673,15 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False):
     return factors_and_info("linalg.lu_factor_ex", A, pivot, check_errors)
 
 
+def lu_in_main(input, pivot=True, get_infos=False):
+    """(LU, pivots) of ``linalg.lu_factor``, also where U has a zero on its diagonal; with ``get_infos`` (LU, pivots, info).
+
+    Info is that of ``linalg.lu_factor_ex``.
+    """
+    found = lu_factor_ex(input, pivot=pivot)
+    return tuple(found) if get_infos else (found.LU, found.pivots)
+
+
 def factors_and_info(name: str, A, pivot: bool, check_errors: bool) -> LUFactorsWithInfo:
     """The factors, and for each matrix the first row where the diagonal of U is 0."""
     checked(name, A)
@@ -1066,6 +1075,7 @@ in_main("cholesky", lambda input, upper=False: cholesky(input, upper=upper))
 in_main("cholesky_solve", cholesky_solve, arguments={"input2": "L"})
 in_main("qr", qr_some)
 in_main("svd", svd_turned)
+in_main("lu", lu_in_main)
 in_main("lu_solve", lambda b, LU_data, LU_pivots: lu_solve(LU_data, LU_pivots, b))
 in_main("orgqr", householder_product, arguments={"input2": "tau"})
 for _formula in (nuclear_norm, lu_unpack):

@@ -888,23 +888,24 @@ def infer_dtype(data, array: np.ndarray) -> DType:
     """The dtype of data that names none: that of its arrays, and the default ones of Python's numbers, promoted."""
     if isinstance(data, (np.ndarray, np.generic, Tensor)) or hasattr(data, "__array__"):
         return dtype_of(array.dtype)
-    found: set[DType] = set()
-    collect_dtypes(data, found)
+    found, kinds = set[DType](), set[type]()
+    collect_dtypes(data, found, kinds)
+    found.update(result_dtype((), (kind,)) for kind in kinds)
     result = None
     for dtype in found:
         result = dtype if result is None else promote_types(result, dtype)
     return result or get_default_dtype()
 
 
-def collect_dtypes(data, found: set[DType]) -> None:
-    """Add to ``found`` the dtypes of the elements of nested sequences."""
+def collect_dtypes(data, found: set[DType], kinds: set[type]) -> None:
+    """Add to ``found`` the dtypes of elements of nested sequences, and to ``kinds`` the types of Python's numbers among them."""
     members = data if isinstance(data, SEQUENCES) else (data,)
-    if NUMBERS.issuperset(kinds := set(map(type, members))):
-        found.update(result_dtype((), (kind,)) for kind in kinds)
+    if NUMBERS.issuperset(own := set(map(type, members))):
+        kinds.update(own)
         return
     for each in members:
         if isinstance(each, SEQUENCES):
-            collect_dtypes(each, found)
+            collect_dtypes(each, found, kinds)
         elif isinstance(each, (Tensor, np.ndarray)):
             found.add(dtype_of(each.dtype))
         else:

@@ -328,9 +328,11 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
 
 
 def counted(op: str, device: Any) -> dict[str, int]:
-    """The counters of a GPU's memory; all 0 of one that is not in use."""
+    """The counters of a GPU's memory; all 0 of one that is not in use, and where there is none."""
     from ..tensors.choices import opened
 
+    if not device_count():
+        return {}
     index = index_of(op, device)
     for heap in opened:
         if heap.index == index:
@@ -341,7 +343,7 @@ def counted(op: str, device: Any) -> dict[str, int]:
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
-    """The counters of a GPU's memory, by torch's names; empty of a GPU that is not in use.
+    """The counters of a GPU's memory, by torch's names; empty of a GPU that is not in use, and where there is none.
 
     ``allocated_bytes`` are those that tensors have asked for, ``active_bytes`` those of the blocks in which they lie,
     ``reserved_bytes`` all that the driver has given.

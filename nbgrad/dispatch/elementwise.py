@@ -152,11 +152,8 @@ class ElementwiseCall:
     def missed(self, *operands: Any) -> Tensor:
         """A call for which native code has found no plan."""
         op = self.op
-        if special:
-            out = known_call(op, operands)
-            if out is not None:
-                return out
-        return general(op, operands)
+        out = known_call(op, operands)
+        return general(op, operands) if out is None else out
 
     def past_modes(self, *operands: Any) -> Tensor:
         """The call of operands that no active mode concerns."""

@@ -16,7 +16,7 @@ from .continuous import Beta, ContinuousBernoulli, Exponential, Gamma, InverseGa
 from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
 from .distribution import Distribution
 from .location_scale import EULER, LOG_2PI, Cauchy, Gumbel, Laplace, Normal
-from .multivariate import Dirichlet, LowRankMultivariateNormal, MultivariateNormal, distance, log_det
+from .multivariate import Dirichlet, LowRankMultivariateNormal, MultivariateNormal, Wishart, distance, log_det
 from .transformed import Pareto
 from .transforms import summed
 
@@ -211,22 +211,42 @@ def categorical(p: Categorical, q: Categorical) -> Tensor:
 register_kl(OneHotCategorical, OneHotCategorical)(categorical)
 
 
+def alike(*factors: Tensor) -> list[Tensor]:
+    """Matrices of one size, of the same batch."""
+    batch = nbgrad.broadcast_shapes(*[factor.shape[:-2] for factor in factors])
+    return [factor.expand(*batch, *factor.shape[-2:]) for factor in factors]
+
+
+def quotient_trace(first: Tensor, other: Tensor) -> Tensor:
+    """The trace of a matrix times the inverse of another, by their Cholesky factors."""
+    return nbgrad.linalg.solve_triangular(other, first, upper=False).square().sum((-2, -1))
+
+
 def normals(p: Any, q: Any) -> Tensor:
     """Of two normal distributions of vectors, by Cholesky factors."""
     if p.event_shape != q.event_shape:
         raise ShapeError(f"kl_divergence: events of {list(p.event_shape)} and {list(q.event_shape)}.")
-    first, other = (d._unbroadcasted_scale_tril if isinstance(d, MultivariateNormal) else d.scale_tril for d in (p, q))
-    batch = nbgrad.broadcast_shapes(first.shape[:-2], other.shape[:-2])
-    n = p.event_shape[0]
-    first, other = (factor.expand(*batch, n, n) for factor in (first, other))
-    trace = nbgrad.linalg.solve_triangular(other, first, upper=False).square().sum((-2, -1))
-    difference = (q.loc - p.loc).expand(*batch, n)
+    first, other = (d.scale_tril if isinstance(d, LowRankMultivariateNormal) else d._unbroadcasted_scale_tril for d in (p, q))
+    n, (first, other) = p.event_shape[0], alike(first, other)
+    trace = quotient_trace(first, other)
+    difference = (q.loc - p.loc).expand(*first.shape[:-1])
     return log_det(other) - log_det(first) + 0.5 * (trace + distance(other, difference) - n)
 
 
 for kind_p in (MultivariateNormal, LowRankMultivariateNormal):
     for kind_q in (MultivariateNormal, LowRankMultivariateNormal):
         register_kl(kind_p, kind_q)(normals)
+
+
+@register_kl(Wishart, Wishart)
+def wishart(p: Wishart, q: Wishart) -> Tensor:
+    """Wishart and Wishart: the mean of the difference of their log densities."""
+    if p.event_shape != q.event_shape:
+        raise ShapeError(f"kl_divergence: events of {list(p.event_shape)} and {list(q.event_shape)}.")
+    n, (first, other) = p.event_shape[-1], alike(p._unbroadcasted_scale_tril, q._unbroadcasted_scale_tril)
+    halves = 0.5 * (p.df.unsqueeze(-1) - nbgrad.arange(n, dtype=p.df.dtype, device=p.df.device))
+    norms = nbgrad.mvlgamma(q.df / 2, n) - nbgrad.mvlgamma(p.df / 2, n) + q.df * (log_det(other) - log_det(first))
+    return norms + 0.5 * (p.df - q.df) * nbgrad.digamma(halves).sum(-1) + 0.5 * p.df * (quotient_trace(first, other) - n)
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)

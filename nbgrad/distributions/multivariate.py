@@ -72,7 +72,11 @@ def log_det(factor: Tensor) -> Tensor:
 
 
 def distance(factor: Tensor, difference: Tensor) -> Tensor:
-    """Squared Mahalanobis distances."""
+    """Squared Mahalanobis distances; by one factor for all differences in one system of equations."""
+    if factor.dim() == 2:
+        columns = difference.reshape(-1, difference.size(-1)).mT
+        return nbgrad.linalg.solve_triangular(factor, columns, upper=False).square().sum(0).reshape(difference.shape[:-1])
+    factor = factor.expand(*difference.shape[:-1], -1, -1)
     solved = nbgrad.linalg.solve_triangular(factor, difference.unsqueeze(-1), upper=False)
     return solved.squeeze(-1).square().sum(-1)
 
@@ -149,8 +153,8 @@ class MultivariateNormal(OfMatrix):
 
     def log_density(self, value: Tensor) -> Tensor:
         difference = value - self.loc
-        factor = self._unbroadcasted_scale_tril.expand(*difference.shape[:-1], -1, -1)
-        return -0.5 * (self._event_shape[0] * LOG_2PI + distance(factor, difference)) - log_det(self._unbroadcasted_scale_tril)
+        factor = self._unbroadcasted_scale_tril
+        return -0.5 * (self._event_shape[0] * LOG_2PI + distance(factor, difference)) - log_det(factor)
 
     def entropy(self) -> Tensor:
         return 0.5 * self._event_shape[0] * (1 + LOG_2PI) + log_det(self._unbroadcasted_scale_tril)
@@ -214,8 +218,7 @@ class LowRankMultivariateNormal(Family):
         difference, capacitance = value - self.loc, self.capacitance
         scaled = difference / self.cov_diag
         projected = (self.cov_factor.mT @ scaled.unsqueeze(-1)).squeeze(-1)
-        factor = capacitance.expand(*projected.shape[:-1], -1, -1)
-        squared = (difference * scaled).sum(-1) - distance(factor, projected)
+        squared = (difference * scaled).sum(-1) - distance(capacitance, projected)
         return -0.5 * (self._event_shape[0] * LOG_2PI + squared) - self.half_log_det(capacitance)
 
     def entropy(self) -> Tensor:

@@ -132,16 +132,22 @@ REACH = 8
 
 
 def poisson_sample(rate: Tensor, generator: Any = None) -> Tensor:
-    """Counts of the Poisson distribution: near the normal one's quantile, the smallest that reaches a uniform number."""
+    """Counts of the Poisson distribution: near the normal one's quantile, the smallest that reaches a uniform number.
+
+    The distribution function is computed once, where the search begins; from there on each count's probability follows from that
+    of the one before.
+    """
     wide = rate.to(nbgrad.float64)
     uniform = nbgrad.rand(tuple(rate.shape), dtype=nbgrad.float64, device=rate.device, generator=generator)
     uniform = uniform.clamp(1e-16, 1 - 1e-16)
     root, z = wide.sqrt(), nbgrad.special.ndtri(uniform)
-    least = (wide + root * z + (z.square() - 1) / 6 - 0.5).floor() - REACH
-    steps = nbgrad.arange(2 * REACH + 1, dtype=nbgrad.float64, device=rate.device)
+    least = ((wide + root * z + (z.square() - 1) / 6 - 0.5).floor() - REACH).clamp(min=0)
+    below = nbgrad.special.gammaincc(least + 1, wide)
+    density = (nbgrad.xlogy(least, wide) - wide - nbgrad.lgamma(least + 1)).exp()
+    steps = nbgrad.arange(1, 2 * REACH + 1, dtype=nbgrad.float64, device=rate.device)
     counts = least + steps.reshape(-1, *(1,) * rate.dim())  # in front, so that rows of memory are as long as the rates
-    reached = nbgrad.special.gammaincc(counts.clamp(min=0) + 1, wide) * (counts >= 0)
-    return (least + (reached < uniform).sum(0)).clamp(min=0).to(rate.dtype)
+    reached = below + density * (wide / counts).cumprod(0).cumsum(0)
+    return (least + (below < uniform) + (reached < uniform).sum(0)).to(rate.dtype)
 
 
 def binomial_sample(count: Tensor, probs: Tensor, generator: Any = None) -> Tensor:

@@ -22,6 +22,7 @@ from typing import Any
 
 from ..base.bounded import Plans
 from ..base.grad_mode import dual_levels, mode, special
+from ..batch.fast_path import known_batched
 from ..modes.batched import Batched
 from ..modes.interpreters import FastPath, fast_paths
 from .elementwise_calls import elementwise_calls, quick_dual_write
@@ -74,6 +75,8 @@ def known_dual(op: Any, operands: tuple) -> Any:
     alone = outermost is level and level.number < sight.below
     if op.kind == "composite":
         return dual_composite(op, operands, level) if alone else None
+    if type(operands[0]) is Batched or type(operands[-1]) is Batched:
+        return known_batched(op, operands)
     return elementwise_calls[op, len(operands)](op, level, alone, False, *operands)
 
 

@@ -21,6 +21,7 @@ from ..base.dtypes import DType
 from ..base.errors import NotSupportedError
 from ..base.function_attributes import parameter_names
 from ..base.grad_mode import call_tracers, mode, traces
+from ..batch.tensors import Batch
 from ..creation.factories import new_full
 from ..dispatch.formulas import Formula
 from ..dispatch.lowerings import facts_of
@@ -101,7 +102,7 @@ def elementwise_tangent(call: Call, tangents: Tangents, out: Tensor) -> Tensor |
     layout = out.layout if out.layout.dense else out.layout.like()
     if may_be_fused(used, tangents.values(), layout.dtype):
         return fused_tangent(op, formula, used, layout)
-    levels, inside = batch_of(used, layout.shape)
+    levels, inside = batch_of(used, layout.ndim)
     if levels and may_be_fused(inside, tangents.values(), layout.dtype):
         return wrap_batched(fused_tangent(op, formula, inside, batched_layout(levels, layout)), levels)
     values = dict(zip(op.operands, call.operands), out=out, **{f"t_{name}": tangents[name] for name in names})
@@ -152,17 +153,15 @@ def may_be_fused(values: list, tangents: Iterable[Tensor], dtype: DType) -> bool
     return dtype.is_complex or not any(t.layout.dtype.is_complex for t in tangents)
 
 
-def batch_of(used: list, shape: tuple[int, ...]) -> tuple[tuple[Level, ...], list]:
-    """The levels of batched tangents, and ``used`` with their values; no levels where a kernel cannot read these as they lie."""
-    levels: Any = None
-    inside = []
-    for x in used:
-        if type(x) is Batched:
-            if x.layout.shape != shape or levels is not None and x._levels_ != levels:
-                return (), used
-            levels = x._levels_
-        inside.append(x._value_ if type(x) is Batched else x)
-    return levels or (), inside
+def batch_of(used: list, ndim: int) -> tuple[tuple[Level, ...], list]:
+    """The levels of batched tangents, and ``used`` with their values, which broadcast to a batch of ``ndim`` dimensions; no levels
+    where they depend on different ones."""
+    found = {x._levels_ for x in used if type(x) is Batched}
+    if len(found) != 1:
+        return (), used
+    (levels,) = found
+    batch = Batch(levels)
+    return levels, [batch.loose(x, ndim) for x in used]
 
 
 def batched_layout(levels: tuple[Level, ...], layout: Layout) -> Layout:

@@ -8,7 +8,7 @@ it is such a Function again.
 from __future__ import annotations
 
 from inspect import signature
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import numpy as np
 
@@ -19,15 +19,15 @@ from ..modes.batched import Batched
 from ..modes.traced import capture_of_thread
 from ..tensors.tensor import Tensor
 from .arguments.structures import flatten_again as flatten
-from .loops import rewind_steps as _rewind_steps, unwinding as _unwinding  # noqa: F401  (they register themselves)
+from .loops import liveness as _liveness, rewind_steps as _rewind_steps, unwinding as _unwinding  # noqa: F401  (they register themselves)
 from .loops.bodies import example_of, joined
 from .loops.branches import Choice, chosen
 from .loops.checkpoints import checked_policy, policy_of
 from .loops.derived_bodies import meant_in
-from .loops.loop_draws import traced_step
+from .loops.loop_draws import rest_of, traced_branches, traced_step, traced_while
 from .loops.loop_steps import Loop, Step, example_slice
 from .loops.loops import looped
-from .loops.traced_functions import Found, traced_function
+from .loops.traced_functions import traced_function
 from .loops.trees import Leaves, check_carry, check_same, length_of, shown
 
 __all__ = ["cond", "map", "scan", "while_loop"]
@@ -72,24 +72,23 @@ def scan(
     checked_policy("scan", checkpoint)
     n = len(carry.tensors)
 
-    def run(*inputs: Tensor) -> Leaves:
+    def run(*inputs: Tensor) -> tuple[Any, Any]:
         result = step(carry.rebuilt(inputs[:n]), slices.rebuilt(inputs[n:]))
         if not isinstance(result, tuple) or len(result) != 2:
             kind = f"a tuple of {len(result)}" if isinstance(result, tuple) else type(result).__name__
             raise ArgumentError(f"scan: step returned {kind}, expected a pair: the next carry, and a slice or None.")
         check_carry("scan", "step", carry, Leaves("scan", "the carry that step returned", result[0]))
         Leaves("scan", "the slice that step returned", result[1])
-        return Leaves("scan", "the result", result)
+        return result
 
     def examples() -> list[Tensor]:
         return [*(example_of(x) for x in carry.tensors), *(example_slice(x) for x in slices.tensors)]
 
-    traced, words = traced_step(step, ("scan", *carry.key(), *slices.key(1)), run, examples, trips, reverse)
-    policy = policy_of(checkpoint, trips, traced.body.layouts()[:n])
-    loop = Loop(Step(traced.body, n, len(slices.tensors) + len(words)), trips, reverse, policy=policy)
-    operands = [*carry.tensors, *slices.tensors, *words, *traced.used]
-    result: tuple[Any, Any] = traced.result.rebuilt(looped(loop, operands))
-    return result
+    traced = traced_step(step, ("scan", *carry.key(), *slices.key(1)), run, examples, n, trips, reverse)
+    carries, stacks, body = [*carry.tensors, *traced.carried], [*slices.tensors, *traced.sliced], traced.found.body
+    policy = policy_of(checkpoint, trips, body.layouts()[: len(carries)])
+    loop = Loop(Step(body, len(carries), len(stacks)), trips, reverse, policy=policy)
+    return traced.results(looped(loop, [*carries, *stacks, *traced.found.used]))
 
 
 def map(fn: Callable, xs: Any) -> Any:
@@ -113,16 +112,18 @@ def map(fn: Callable, xs: Any) -> Any:
     slices = Leaves("map", "xs", xs)
     trips = length_of("map", slices, None)
 
-    def run(*inputs: Tensor) -> Leaves:
-        return Leaves("map", "the result of fn", fn(slices.rebuilt(inputs)))
+    def run(*inputs: Tensor) -> tuple[Any, Any]:
+        result = fn(slices.rebuilt(inputs))
+        Leaves("map", "the result of fn", result)
+        return None, result
 
     def examples() -> list[Tensor]:
         return [example_slice(x) for x in slices.tensors]
 
-    traced, words = traced_step(fn, ("map", *slices.key(1)), run, examples, trips)
-    step = Step(traced.body, 0, len(slices.tensors) + len(words))
-    outs = looped(Loop(step, trips), [*slices.tensors, *words, *traced.used])
-    return traced.result.rebuilt(outs)
+    traced = traced_step(fn, ("map", *slices.key(1)), run, examples, 0, trips)
+    step = Step(traced.found.body, len(traced.carried), len(slices.tensors) + len(traced.sliced))
+    outs = looped(Loop(step, trips), [*traced.carried, *slices.tensors, *traced.sliced, *traced.found.used])
+    return traced.results(outs)[1]
 
 
 # ---- while_loop --------------------------------------------------------------------------------------------------------
@@ -163,26 +164,22 @@ def while_loop(cond: Callable, body: Callable, init: Any, *, memory: int | None 
     if memory is not None and (isinstance(memory, bool) or not isinstance(memory, int) or memory < 0):
         raise RangeError(f"while_loop: memory is {memory!r}, expected a number of bytes, or None.")
 
-    def run(*inputs: Tensor) -> Leaves:
-        after = Leaves("while_loop", "the carry that body returned", next_of(carry.rebuilt(inputs)))
-        check_carry("while_loop", "body", carry, after)
-        return after
+    def run(*inputs: Tensor) -> tuple[Any, Any]:
+        after = next_of(carry.rebuilt(inputs))
+        check_carry("while_loop", "body", carry, Leaves("while_loop", "the carry that body returned", after))
+        return after, None
 
-    def goes_on(*inputs: Tensor) -> Leaves:
-        found = test_of(carry.rebuilt(inputs))
-        return Leaves("while_loop", "the predicate", checked_predicate("while_loop", "cond returned", found))
+    def goes_on(*inputs: Tensor) -> tuple[Any, Any]:
+        return None, checked_predicate("while_loop", "cond returned", test_of(carry.rebuilt(inputs)))
 
     def examples() -> list[Tensor]:
         return [example_of(x) for x in carry.tensors]
 
-    traced, test = (
-        traced_function(body, ("body", *carry.key()), run, examples),
-        traced_function(cond, ("test", *carry.key()), goes_on, examples),
-    )
-    n = len(carry.tensors)
-    both = traced.body.derive(("joined", test.body), lambda: joined(traced.body, test.body, n))
-    loop = Loop(Step(both[0], n, 0), None, test=both[1], memory=memory)
-    return carry.rebuilt(looped(loop, [*carry.tensors, *traced.operands, *test.operands]))
+    traced, test = traced_while(cond, body, carry.key(), goes_on, run, examples, len(carry.tensors))
+    carries, found = [*carry.tensors, *traced.carried], traced.found
+    both = found.body.derive(("joined", test.body), lambda: joined(found.body, test.body, len(carries)))
+    loop = Loop(Step(both[0], len(carries), 0), None, test=both[1], memory=memory)
+    return traced.results(looped(loop, [*carries, *found.operands, *test.operands]))[0]
 
 
 def spread_over(fn: Callable, x: Any) -> Callable[[Any], Any]:
@@ -292,27 +289,41 @@ def check_branches(first: Leaves, second: Leaves) -> None:
     check_same("cond", "true_fn returned", first, "false_fn", second, "the result", "from both functions")
 
 
-def traced_branch(fn: Callable, operands: tuple) -> Found:
-    """A branch as a body of the tensors among its operands."""
-    leaves, tree = flatten(operands)
-    tensors = [x for x in leaves if isinstance(x, Tensor)]
-    others = [None if isinstance(x, Tensor) else x for x in leaves]
-    parts = tuple([(x.layout.dtype, x.layout.shape, x.layout.device) for x in tensors])
+class Operands:
+    """What branches take.
 
-    def run(*inputs: Tensor) -> Leaves:
-        rest = iter(inputs)
-        return results_of(fn, tree.unflatten([next(rest) if isinstance(x, Tensor) else x for x in leaves]))
+    Attributes:
+        tensors: among it; ``key``: what branches are traced for.
+    """
 
-    return traced_function(fn, ("cond", tree, parts, repr(others)), run, lambda: [example_of(x) for x in tensors])
+    def __init__(self, operands: tuple):
+        self.leaves, self.tree = flatten(operands)
+        self.tensors = [x for x in self.leaves if isinstance(x, Tensor)]
+        others = [None if isinstance(x, Tensor) else x for x in self.leaves]
+        parts = tuple([(x.layout.dtype, x.layout.shape, x.layout.device) for x in self.tensors])
+        self.key = "cond", self.tree, parts, repr(others)
+
+    def called(self, fn: Callable) -> Callable[..., Leaves]:
+        """A branch as a function of the tensors."""
+        return lambda *inputs: results_of(fn, self.tree.unflatten(self.filled(iter(inputs))))
+
+    def filled(self, tensors: Iterator[Tensor]) -> list:
+        """The leaves with other tensors."""
+        return [next(tensors) if isinstance(x, Tensor) else x for x in self.leaves]
+
+    def examples(self) -> list[Tensor]:
+        """What branches are traced with."""
+        return [example_of(x) for x in self.tensors]
 
 
 def captured_cond(pred: Tensor, true_fn: Callable, false_fn: Callable, operands: tuple) -> Any:
     """A choice that a graph holds."""
-    first, second = traced_branch(true_fn, operands), traced_branch(false_fn, operands)
-    check_branches(first.result, second.result)
-    tensors = [x for x in flatten(operands)[0] if isinstance(x, Tensor)]
+    given, fns = Operands(operands), (true_fn, false_fn)
+    drawing, second = traced_branches(fns, given.key, [given.called(fn) for fn in fns], given.examples)
+    first, tensors = drawing.found, [*given.tensors, *drawing.carried]
+    check_branches(*[rest_of("cond", "the result", found.result) for found in (first, second)])
     both = first.body.derive(("joined", second.body), lambda: Choice(*joined(first.body, second.body, len(tensors))))
-    return first.result.rebuilt(chosen(both, pred, [*tensors, *first.operands, *second.operands]))
+    return drawing.results(chosen(both, pred, [*tensors, *first.operands, *second.operands]))[1]
 
 
 def check_agreement(true_fn: Callable, false_fn: Callable, operands: tuple, fn: Callable, result: Leaves) -> None:
@@ -327,7 +338,8 @@ def check_agreement(true_fn: Callable, false_fn: Callable, operands: tuple, fn: 
     if agreed.get(key) == kind:
         return
     try:
-        other = traced_branch(false_fn if fn is true_fn else true_fn, operands).result
+        other_fn, given = false_fn if fn is true_fn else true_fn, Operands(operands)
+        other = traced_function(other_fn, given.key, given.called(other_fn), given.examples).result
     except GraphError:
         pass  # what no graph can hold is seen when it is called
     else:

@@ -137,6 +137,7 @@ class Record:
             "dtype": dtype.name,
             "graph": self.graph(parts.graph, outputs),
             "floats": variant.floats,
+            "inferred": variant.inferred,
             "result": spell_tree(variant.tree),
             "leaves": [next(count) if isinstance(x, Value) else spell_value(x) for x in parts.values],
             "gradients": len(parts.gradients),

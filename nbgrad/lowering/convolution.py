@@ -271,7 +271,7 @@ def turning_plan(weight: Layout, groups: int) -> GeneralPlan | None:
     words = [channels, heads // groups, math.prod(size)]
     flags = PARALLEL if weight.numel >= LARGE else 0
     record = pack_record(turning(weight.dtype.name), groups * channels, 1, 1, (0,), flags, words)
-    return GeneralPlan(record, (weight.like(shape=weight.shape).template,), (weight,))
+    return GeneralPlan(record, (weight.template,), (weight,))
 
 
 def run_plan(plan: GeneralPlan, tensors: tuple[Tensor, ...], attributes: tuple) -> Tensor:

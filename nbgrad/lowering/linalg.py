@@ -22,7 +22,7 @@ from ..dispatch.plans import elementwise_plan
 from ..kernels.cpu.blas import gemm_address, packs_operands
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
-from ..kernels.templates.gemm import AS_IS, TRANSPOSED, column_sums, gemm, is_tiny, move_all, row_products, typed_parts
+from ..kernels.templates.gemm import AS_IS, TRANSPOSED, column_sums, gemm, move_all, row_products, typed_parts
 from ..native.plans import PARALLEL, pack_record
 from ..ops.core import OPS
 from ..ops.expr import symbol
@@ -165,9 +165,9 @@ def cuts(m: int, n: int, k: int) -> tuple[int, int, bool]:
 
 
 @late
-def kernel(dtype: str, blas_only: bool) -> int:
-    """The address of the kernel for a dtype of computation; of products all of whose blocks are BLAS's, or of any."""
-    return address(Program("gemm", gemm, dtype, typed_parts(dtype, blas_only)))
+def kernel(dtype: str, blas: bool) -> int:
+    """The address of the kernel for a dtype of computation, for which there is a BLAS or not."""
+    return address(Program("gemm", gemm, dtype, typed_parts(dtype, blas)))
 
 
 def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...], bias: Layout | None = None) -> GeneralPlan | None:
@@ -185,7 +185,7 @@ def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...], bi
     size, name = dtype.itemsize, dtype.compute
     blocks, block, by_columns = cuts(m, n, k)
     across, down, over = addend or (0, 0, 0)
-    blas, last = gemm_address(name), (n if by_columns else m) - (blocks - 1) * block
+    blas = gemm_address(name)
     words = [
         blas,
         a[0],
@@ -215,7 +215,7 @@ def product_plan(product: Product, dtype: DType, layouts: tuple[Layout, ...], bi
     flags = PARALLEL if m * n * k * (units // blocks) >= PARALLEL_FROM else 0
     grain = max(1, PARALLEL_FROM // max(1, m * n * k // blocks))
     operands = layouts if bias is None or len(layouts) == 3 else (*layouts, bias)
-    code = kernel(name, blas != 0 and not is_tiny(last, m if by_columns else n, k))
+    code = kernel(name, blas != 0)
     record = pack_record(code, units if out.numel else 0, grain, 1, (0,) * len(operands), flags, words)
     return GeneralPlan(record, (out.template,), operands)
 

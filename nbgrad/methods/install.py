@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, LinAlgError, OperatorError
-from ..base.function_attributes import attach
+from ..base.function_attributes import attach, place
 from ..base.overriding import overrides_functions
 from ..dispatch.arguments import other_names
 from ..dispatch.elementwise import call_of
@@ -373,6 +373,7 @@ def declare(name: str, forward: Callable, partials: dict[str, Callable] | None =
         del OPS[name]
         raise
     install_elementwise(op)
+    place(__package__.rpartition(".")[0], {public: FUNCTIONS[public] for public in (name, *op.aliases) if public in FUNCTIONS})
     return FUNCTIONS.get(name, CALLS[name])
 
 

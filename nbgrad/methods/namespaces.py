@@ -7,6 +7,7 @@ used.
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -124,6 +125,7 @@ PLACES: dict[str, str | None] = {
     "nn.utils.prune": "nn.prune",
     "nn.utils.rnn": "nn.packing",
     "nn.utils.stateless": "func.modules",
+    "onnx": "backends.absent",
     "optim.adadelta": "optim.squares",
     "optim.adagrad": "optim.squares",
     "optim.adamax": "optim.moments",
@@ -185,14 +187,19 @@ class Namespace(ModuleType):
         below = sys.modules.get(f"{self.__name__}.{name}")
         if below is not None:
             return below
-        source = self.__dict__["__source__"]
         # Tools ask every module for names like __file__ and __path__, which are not to load anything.
-        if source is None or name.startswith("__") and name != "__all__":
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}.")
-        try:
-            return getattr(import_module(f"nbgrad.{source}"), name)
-        except AttributeError:
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}.") from None
+        if not name.startswith("__") or name == "__all__":
+            for source in self._sources():
+                with suppress(AttributeError):
+                    return getattr(import_module(f"nbgrad.{source}"), name)
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}.")
+
+    def _sources(self) -> list[str]:
+        """Where names are looked for: torch's files of layers hold some that lie in another one here, and all are in ``nn``."""
+        source = self.__dict__["__source__"]
+        if source is None:
+            return []
+        return [source, "nn"] if self.__name__.startswith("nbgrad.nn.modules.") else [source]
 
     def __dir__(self) -> list[str]:
         source = self.__dict__["__source__"]

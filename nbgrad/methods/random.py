@@ -475,37 +475,43 @@ def drawn_indices(x: Tensor, num_samples: int, replacement: bool, generator: Gen
     if num_samples <= 0 or (not replacement and num_samples > layout.shape[-1]):
         raise RangeError(f"multinomial: cannot draw {num_samples} of {layout.shape[-1]} indices. Hint: replacement=True.")
     trace: Any = capture_of_thread() if traces else None
-    weights = None
+    weights: Any = None
     if layout.memory is not None:
         from ..lowering.cuda.random import chosen_on_gpu, weights_on_gpu
 
         weights = weights_on_gpu(x.detach())
     elif trace is None:
-        multinomial_weights(x)  # refuses what no numbers are drawn by
+        weights = multinomial_weights(x)  # refuses what no numbers are drawn by
     rows = layout.numel // layout.shape[-1]
     if replacement:
         numbers = drawn("uniform", layout_of(float64, (rows, num_samples), None, layout.device), generator, 0.0, 1.0)
     else:
         numbers = drawn("exponential", layout_of(float64, (rows, layout.shape[-1]), None, layout.device), generator, 1.0, 0.0)
-    if weights is not None:
+    if layout.memory is not None:
         found = chosen_on_gpu(weights, numbers, num_samples, replacement)
         return CALLS["reshape"](found, (*layout.shape[:-1], num_samples))
     if trace is None:
-        return chosen_indices(x, numbers, num_samples, replacement)
+        return indices_by(weights, x, numbers, num_samples, replacement)
     found = trace.call_python(chosen_indices, (x.detach(), numbers), {"count": num_samples, "replacement": replacement})
     return found
 
 
 def chosen_indices(x: Tensor, numbers: Tensor, count: int, replacement: bool) -> Tensor:
     """The indices that random numbers choose by weights."""
-    weights = multinomial_weights(x)
+    return indices_by(multinomial_weights(x), x, numbers, count, replacement)
+
+
+def indices_by(weights: np.ndarray, x: Tensor, numbers: Tensor, count: int, replacement: bool) -> Tensor:
+    """The indices that random numbers choose by checked weights, those of ``x``."""
     if replacement:
         totals, uniform = weights.cumsum(-1), values_of(numbers)
         found = np.stack([row.searchsorted(u * row[-1], side="right") for row, u in zip(totals, uniform)])
         # The product may round up to the total, beyond the last index that has a weight.
         found = np.minimum(found, [np.flatnonzero(row)[-1:] for row in weights])
     else:
-        found = np.argsort(-weights / values_of(numbers), -1, kind="stable")[:, :count]
+        # A race that an index of weight 0 never leads, whatever its number.
+        race = np.divide(weights, values_of(numbers), out=np.zeros_like(weights), where=weights > 0)
+        found = race.argmax(-1) if count == 1 else np.argsort(-race, -1, kind="stable")[:, :count]
     shape = (*x.layout.shape[:-1], count)
     return newly_made(tensor_of(np.ascontiguousarray(found, np.int64).reshape(shape), x))
 

@@ -158,11 +158,12 @@ fast_paths: dict[type, FastPath] = {}
 
 
 def known_call(op: Op, operands: tuple) -> Any:
-    """What the innermost mode knows of a call before it is looked at: see NOTE [Fast path]; None where it must be."""
+    """What the innermost mode knows of a call before it is looked at, or without one the kind of the first or last operand: see
+    NOTE [Fast path]; None where it must be looked at."""
     try:
         quick = fast_paths.get(type(special[-1]))
-    except IndexError:  # another thread may empty the list at any time
-        return None
+    except IndexError:  # there is none; another thread may empty the list at any time
+        quick = fast_paths.get(type(operands[0])) or fast_paths.get(type(operands[-1])) if operands else None
     return None if quick is None else quick.known(op, operands)
 
 

@@ -126,12 +126,6 @@ class ReLU(Activation):
     function = staticmethod(F.relu)
 
 
-class ReLU6(Activation):
-    """``input`` moved into [0, 6]."""
-
-    function = staticmethod(F.relu6)
-
-
 class LeakyReLU(Activation):
     """``input`` where positive, ``negative_slope * input`` elsewhere.
 
@@ -325,7 +319,7 @@ class Hardtanh(Activation):
     [-2.0, 0.5]
     """
 
-    function = staticmethod(F.hardtanh)
+    function: ClassVar[Callable[..., Tensor]] = staticmethod(F.hardtanh)
     min_val: float
     max_val: float
 
@@ -333,6 +327,13 @@ class Hardtanh(Activation):
         super().__init__(*args, **named)
         if self.max_val <= self.min_val:
             raise SettingError(f"Hardtanh: max_val is {self.max_val}, expected more than min_val, {self.min_val}.")
+
+
+class ReLU6(Hardtanh):
+    """``input`` moved into [0, 6]."""
+
+    function = staticmethod(F.relu6)
+    min_val, max_val = 0.0, 6.0
 
 
 class Threshold(Activation):

@@ -86,20 +86,10 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return of_channels("dropout3d", 3, input, p, training, inplace)
 
 
-class Dropout(Module):
-    """While training, zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``.
+class _DropoutNd(Module):
+    """What all modules of dropout are: a function that is applied while training."""
 
-    ``inplace`` overwrites ``input``.
-
-    Raises:
-        RangeError: ``p`` is no probability.
-
-    >>> import nbgrad
-    >>> nbgrad.nn.Dropout(0.5).eval()(nbgrad.ones(2))
-    tensor([1., 1.])
-    """
-
-    function: Callable[..., Tensor] = staticmethod(dropout)
+    function: Callable[..., Tensor]
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
@@ -116,10 +106,23 @@ class Dropout(Module):
         return f"p={self.p}, inplace={self.inplace}"
 
 
-_DropoutNd = Dropout  # torch's name for what all of them are
+class Dropout(_DropoutNd):
+    """While training, zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``.
+
+    ``inplace`` overwrites ``input``.
+
+    Raises:
+        RangeError: ``p`` is no probability.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Dropout(0.5).eval()(nbgrad.ones(2))
+    tensor([1., 1.])
+    """
+
+    function = staticmethod(dropout)
 
 
-class Dropout1d(Dropout):
+class Dropout1d(_DropoutNd):
     """While training, zero each channel of (N, C, L) or (C, L) with probability ``p`` and scale the others by ``1 / (1 - p)``.
 
     >>> import nbgrad
@@ -130,7 +133,7 @@ class Dropout1d(Dropout):
     function = staticmethod(dropout1d)
 
 
-class Dropout2d(Dropout):
+class Dropout2d(_DropoutNd):
     """``Dropout1d`` of (N, C, H, W).
 
     >>> import nbgrad
@@ -141,7 +144,7 @@ class Dropout2d(Dropout):
     function = staticmethod(dropout2d)
 
 
-class Dropout3d(Dropout):
+class Dropout3d(_DropoutNd):
     """``Dropout1d`` of (N, C, D, H, W) or (C, D, H, W).
 
     >>> import nbgrad
@@ -152,7 +155,7 @@ class Dropout3d(Dropout):
     function = staticmethod(dropout3d)
 
 
-class AlphaDropout(Dropout):
+class AlphaDropout(_DropoutNd):
     """While training, put the value to which ``selu`` tends in the place of each element with probability ``p``.
 
     Everything is then scaled and moved so that inputs of mean 0 and variance 1 keep both.
@@ -167,7 +170,7 @@ class AlphaDropout(Dropout):
     function = staticmethod(alpha_dropout)
 
 
-class FeatureAlphaDropout(Dropout):
+class FeatureAlphaDropout(_DropoutNd):
     """``AlphaDropout`` of whole channels: of (N, C, *).
 
     >>> import nbgrad

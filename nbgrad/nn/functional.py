@@ -78,7 +78,7 @@ from .. import (
     zeros_like,
 )
 from ..base.errors import ArgumentError, RangeError, ShapeError
-from ..base.function_attributes import attach
+from ..base.function_attributes import attach, place
 from .attention import multi_head_attention_forward, scaled_dot_product_attention
 from .bags import embedding_bag
 from .bilinear import bilinear
@@ -385,3 +385,4 @@ else:
     celu_, elu_, hardtanh_, leaky_relu_, relu_, rrelu_, selu_, threshold_ = map(
         overwriting, (celu, elu, hardtanh, leaky_relu, relu, rrelu, selu, threshold)
     )
+place(__name__, globals())

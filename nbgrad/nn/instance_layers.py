@@ -9,12 +9,12 @@ from .. import Tensor
 from ..base.errors import ShapeError
 from . import functional as F
 from .module import Module
-from .normal_layers import _BatchNorm
+from .normal_layers import _NormBase
 
 __all__ = ["CrossMapLRN2d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LocalResponseNorm"]
 
 
-class _InstanceNorm(_BatchNorm):
+class _InstanceNorm(_NormBase):
     """Each channel of each sample shifted and scaled to mean 0 and variance 1: see ``functional.instance_norm``."""
 
     def __init__(

@@ -159,7 +159,7 @@ class CrossEntropyLoss(_WeightedLoss):
         )
 
 
-class BCEWithLogitsLoss(_WeightedLoss):
+class BCEWithLogitsLoss(_Loss):
     """The cross-entropy of a yes-or-no target and the sigmoid of a score.
 
     Args:
@@ -172,6 +172,7 @@ class BCEWithLogitsLoss(_WeightedLoss):
     tensor(0.6931)
     """
 
+    weight: Tensor | None
     pos_weight: Tensor | None
 
     def __init__(
@@ -182,7 +183,8 @@ class BCEWithLogitsLoss(_WeightedLoss):
         reduction: str = "mean",
         pos_weight: Tensor | None = None,
     ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", weight)
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:

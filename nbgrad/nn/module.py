@@ -270,15 +270,13 @@ class Module(Stateful, Convertible):
             memo: modules that are passed over; those that were given out are added.
         """
         memo = set() if memo is None else memo
-        for name, module in self._walk(prefix):
-            if not (remove_duplicate and module in memo):
-                memo.add(module)
-                yield name, module
-
-    def _walk(self, prefix: str) -> Iterator[tuple[str, Module]]:
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
         yield prefix, self
         for name, module in self._own(MODULE):
-            yield from module._walk(join(prefix, name))
+            yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
     def _named(self, prefix: str, recurse: bool, remove_duplicate: bool, *kinds: str) -> Iterator[tuple[str, Any]]:
         return self._named_members(lambda module: module._own(*kinds), prefix, recurse, remove_duplicate)

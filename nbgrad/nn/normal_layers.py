@@ -23,8 +23,8 @@ def ones_and_zeros(module: Any) -> None:
         init.zeros_(module.bias)
 
 
-class _BatchNorm(Module):
-    """Each channel shifted and scaled to mean 0 and variance 1 over the batch, then by a learnt weight and bias.
+class _NormBase(Module):
+    """What normalises channels: a learnt weight and bias, and running statistics.
 
     Attributes:
         running_mean, running_var, num_batches_tracked: buffers, used after ``eval()``; None without ``track_running_stats``.
@@ -62,19 +62,6 @@ class _BatchNorm(Module):
         self.register_buffer("running_var", ones.clone() if kept else None)
         self.register_buffer("num_batches_tracked", nbgrad.tensor(0) if kept else None)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Shape ``(batch, channels, *)``; a mean over all batches seen if ``momentum`` is None."""
-        if input.ndim not in self.ranks:
-            raise ShapeError(f"{type(self).__name__}: expected {' or '.join(map(str, self.ranks))} dimensions, got {input.ndim}.")
-        tracked = self.training and self.track_running_stats
-        momentum = 1 / (1 + float(self.num_batches_tracked)) if tracked and self.momentum is None else self.momentum or 0.0
-        own = self.training or self.running_mean is None
-        running = (self.running_mean, self.running_var) if not self.training or self.track_running_stats else (None, None)
-        out = F.batch_norm(input, *running, self.weight, self.bias, own, momentum, self.eps)
-        if tracked:
-            self.num_batches_tracked.add_(1)
-        return out
-
     def _prepare_for(self, state: Any, prefix: str, version: int | None) -> None:
         """States of the first version, and those that do not say, may have counted no batches."""
         if self.num_batches_tracked is not None and (version is None or version < 2):
@@ -100,7 +87,21 @@ class _BatchNorm(Module):
         )
 
 
-_NormBase = _BatchNorm  # torch's name
+class _BatchNorm(_NormBase):
+    """Each channel shifted and scaled to mean 0 and variance 1 over the batch, then by a learnt weight and bias."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Shape ``(batch, channels, *)``; a mean over all batches seen if ``momentum`` is None."""
+        if input.ndim not in self.ranks:
+            raise ShapeError(f"{type(self).__name__}: expected {' or '.join(map(str, self.ranks))} dimensions, got {input.ndim}.")
+        tracked = self.training and self.track_running_stats
+        momentum = 1 / (1 + float(self.num_batches_tracked)) if tracked and self.momentum is None else self.momentum or 0.0
+        own = self.training or self.running_mean is None
+        running = (self.running_mean, self.running_var) if not self.training or self.track_running_stats else (None, None)
+        out = F.batch_norm(input, *running, self.weight, self.bias, own, momentum, self.eps)
+        if tracked:
+            self.num_batches_tracked.add_(1)
+        return out
 
 
 class BatchNorm1d(_BatchNorm):

@@ -270,17 +270,24 @@ def pad_sequence(
         raise ArgumentError("pad_sequence: expected one or more tensors of at least one dimension.")
     if padding_side not in ("left", "right"):
         raise ArgumentError(f"pad_sequence: padding_side is {padding_side!r}, expected 'left' or 'right'.")
-    first, longest = found[0], max(each.shape[0] for each in found)
-    rows = []
+    first, further = found[0], found[0].shape[1:]
     for each in found:
-        if each.shape[1:] != first.shape[1:]:
+        if each.shape[1:] != further:
             raise ShapeError(f"pad_sequence: shapes {list(first.shape)} and {list(each.shape)} differ behind the first dimension.")
-        missing = longest - each.shape[0]
-        if missing:
-            blank = nbgrad.full((missing, *each.shape[1:]), padding_value, dtype=each.dtype, device=each.device)
-            each = nbgrad.cat([each, blank] if padding_side == "right" else [blank, each])
-        rows.append(each)
-    return nbgrad.stack(rows, 0 if batch_first else 1)
+    lengths = np.array([each.shape[0] for each in found])
+    if (lengths == lengths[0]).all():
+        return nbgrad.stack(found, 0 if batch_first else 1)
+    blank = nbgrad.full((1, *further), padding_value, dtype=first.dtype, device=first.device)
+    places = places_of_padded(lengths, padding_side == "left")
+    index = nbgrad.tensor(places if batch_first else places.T, device=first.device)
+    return nbgrad.cat([*found, blank]).index_select(0, index.reshape(-1)).reshape(*index.shape, *further)
+
+
+def places_of_padded(lengths: np.ndarray, left: bool) -> np.ndarray:
+    """Where each step of each padded sequence lies among all sequences one behind the other; behind these is what pads."""
+    steps = np.arange(lengths.max()) - (lengths.max() - lengths[:, None] if left else 0)
+    begins = np.cumsum(lengths) - lengths
+    return np.where((steps >= 0) & (steps < lengths[:, None]), begins[:, None] + steps, lengths.sum())
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:

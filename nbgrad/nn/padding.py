@@ -59,7 +59,7 @@ class _Pad(Module):
         return f"{self.padding}"
 
 
-class _ConstantPad(_Pad):
+class _ConstantPadNd(_Pad):
     """``value`` on all sides."""
 
     def __init__(self, padding: int | Sequence[int], value: float) -> None:
@@ -71,7 +71,7 @@ class _ConstantPad(_Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
-class ConstantPad1d(_ConstantPad):
+class ConstantPad1d(_ConstantPadNd):
     """``value`` before and after the last dimension.
 
     >>> import nbgrad
@@ -80,7 +80,7 @@ class ConstantPad1d(_ConstantPad):
     """
 
 
-class ConstantPad2d(_ConstantPad):
+class ConstantPad2d(_ConstantPadNd):
     """``value`` around the last two dimensions.
 
     >>> import nbgrad
@@ -91,7 +91,7 @@ class ConstantPad2d(_ConstantPad):
     spatial = 2
 
 
-class ConstantPad3d(_ConstantPad):
+class ConstantPad3d(_ConstantPadNd):
     """``value`` around the last three dimensions.
 
     >>> import nbgrad
@@ -102,7 +102,18 @@ class ConstantPad3d(_ConstantPad):
     spatial = 3
 
 
-class ZeroPad1d(_Pad):
+class _ZeroPad(_ConstantPadNd):
+    """Zeros on all sides."""
+
+    def __init__(self, padding: int | Sequence[int]) -> None:
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self) -> str:
+        """The numbers."""
+        return f"{self.padding}"
+
+
+class ZeroPad1d(_ZeroPad, ConstantPad1d):
     """Zeros before and after the last dimension.
 
     >>> import nbgrad
@@ -111,7 +122,7 @@ class ZeroPad1d(_Pad):
     """
 
 
-class ZeroPad2d(_Pad):
+class ZeroPad2d(_ZeroPad, ConstantPad2d):
     """Zeros around the last two dimensions.
 
     >>> import nbgrad
@@ -120,10 +131,8 @@ class ZeroPad2d(_Pad):
             [0., 0.]])
     """
 
-    spatial = 2
 
-
-class ZeroPad3d(_Pad):
+class ZeroPad3d(_ZeroPad, ConstantPad3d):
     """Zeros around the last three dimensions.
 
     >>> import nbgrad
@@ -131,10 +140,14 @@ class ZeroPad3d(_Pad):
     tensor(1.)
     """
 
-    spatial = 3
+
+class _ReflectionPadNd(_Pad):
+    """The elements inside of the ends, mirrored."""
+
+    mode = "reflect"
 
 
-class ReflectionPad1d(_Pad):
+class ReflectionPad1d(_ReflectionPadNd):
     """The elements inside of the ends, mirrored.
 
     >>> import nbgrad
@@ -142,10 +155,8 @@ class ReflectionPad1d(_Pad):
     tensor([[2., 1., 0., 1., 2., 1., 0.]])
     """
 
-    mode = "reflect"
 
-
-class ReflectionPad2d(ReflectionPad1d):
+class ReflectionPad2d(_ReflectionPadNd):
     """The elements inside of the edges of the last two dimensions, mirrored.
 
     >>> import nbgrad
@@ -156,7 +167,7 @@ class ReflectionPad2d(ReflectionPad1d):
     spatial = 2
 
 
-class ReflectionPad3d(ReflectionPad1d):
+class ReflectionPad3d(_ReflectionPadNd):
     """The elements inside of the faces of the last three dimensions, mirrored.
 
     >>> import nbgrad
@@ -167,7 +178,13 @@ class ReflectionPad3d(ReflectionPad1d):
     spatial = 3
 
 
-class ReplicationPad1d(_Pad):
+class _ReplicationPadNd(_Pad):
+    """The ends, repeated."""
+
+    mode = "replicate"
+
+
+class ReplicationPad1d(_ReplicationPadNd):
     """The first and the last element, repeated.
 
     >>> import nbgrad
@@ -175,10 +192,8 @@ class ReplicationPad1d(_Pad):
     tensor([[0., 0., 0., 1., 2., 2., 2.]])
     """
 
-    mode = "replicate"
 
-
-class ReplicationPad2d(ReplicationPad1d):
+class ReplicationPad2d(_ReplicationPadNd):
     """The edges of the last two dimensions, repeated.
 
     >>> import nbgrad
@@ -189,7 +204,7 @@ class ReplicationPad2d(ReplicationPad1d):
     spatial = 2
 
 
-class ReplicationPad3d(ReplicationPad1d):
+class ReplicationPad3d(_ReplicationPadNd):
     """The faces of the last three dimensions, repeated.
 
     >>> import nbgrad
@@ -200,7 +215,13 @@ class ReplicationPad3d(ReplicationPad1d):
     spatial = 3
 
 
-class CircularPad1d(_Pad):
+class _CircularPadNd(_Pad):
+    """The elements of the other end."""
+
+    mode = "circular"
+
+
+class CircularPad1d(_CircularPadNd):
     """The elements of the other end.
 
     >>> import nbgrad
@@ -208,10 +229,8 @@ class CircularPad1d(_Pad):
     tensor([[2., 0., 1., 2., 0.]])
     """
 
-    mode = "circular"
 
-
-class CircularPad2d(CircularPad1d):
+class CircularPad2d(_CircularPadNd):
     """The elements of the other edge, along the last two dimensions.
 
     >>> import nbgrad
@@ -222,7 +241,7 @@ class CircularPad2d(CircularPad1d):
     spatial = 2
 
 
-class CircularPad3d(CircularPad1d):
+class CircularPad3d(_CircularPadNd):
     """The elements of the other face, along the last three dimensions.
 
     >>> import nbgrad

@@ -143,7 +143,7 @@ class _AdaptivePoolNd(Module):
         return f"output_size={self.output_size}"
 
 
-class _AdaptiveAvgPool(_AdaptivePoolNd):
+class _AdaptiveAvgPoolNd(_AdaptivePoolNd):
     """The means of so many windows."""
 
     count = 0
@@ -158,7 +158,7 @@ class _AdaptiveAvgPool(_AdaptivePoolNd):
         return pool(input, self.output_size)
 
 
-class _AdaptiveMaxPool(_AdaptivePoolNd):
+class _AdaptiveMaxPoolNd(_AdaptivePoolNd):
     """The greatest numbers of so many windows."""
 
     count = 0
@@ -315,7 +315,7 @@ class AvgPool3d(_AvgPool):
     count = 3
 
 
-class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """The means of so many windows of one dimension: see ``functional.adaptive_avg_pool1d``.
 
     >>> import nbgrad
@@ -326,7 +326,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPool):
     count = 1
 
 
-class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """The means of so many windows of two dimensions: see ``functional.adaptive_avg_pool2d``.
 
     >>> import nbgrad
@@ -337,7 +337,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPool):
     count = 2
 
 
-class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """The means of so many windows of three dimensions: see ``functional.adaptive_avg_pool3d``.
 
     >>> import nbgrad
@@ -348,7 +348,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     count = 3
 
 
-class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """The greatest numbers of so many windows of one dimension: see ``functional.adaptive_max_pool1d``.
 
     >>> import nbgrad
@@ -359,7 +359,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     count = 1
 
 
-class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """The greatest numbers of so many windows of two dimensions: see ``functional.adaptive_max_pool2d``.
 
     >>> import nbgrad
@@ -370,7 +370,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     count = 2
 
 
-class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """The greatest numbers of so many windows of three dimensions: see ``functional.adaptive_max_pool3d``.
 
     >>> import nbgrad

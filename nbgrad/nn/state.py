@@ -63,7 +63,7 @@ class Stateful(StateHooked):
     _own: Any
     modules: Any
     get_submodule: Any
-    _walk: Any
+    named_modules: Any
 
     # Hooks
 
@@ -352,7 +352,8 @@ def copied(name: str, x: Tensor, value: Tensor) -> None:
 
 def does_not_fit(module: Any, keys: IncompatibleKeys, problems: list[str]) -> str:
     """The message of a load that is refused."""
-    shapes = {join(path, name): tuple(x.shape) for path, each in module._walk("") for name, x in each._own_state()}
+    modules = module.named_modules(remove_duplicate=False)
+    shapes = {join(path, name): tuple(x.shape) for path, each in modules for name, x in each._own_state()}
     lines = [
         *(f"missing: {name} {shapes.get(name, '')}".rstrip() for name in keys.missing_keys),
         *(f"unexpected: {name}" for name in keys.unexpected_keys),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib import import_module
 from types import MethodType
 from typing import Any
@@ -55,6 +56,18 @@ def number(op: str, name: str, value: Any) -> Any:
     return value
 
 
+def order(op: str, norm_type: Any) -> Any:
+    """The order of a norm: a number, or its name, as "inf" is in many programs.
+
+    Raises:
+        ArgumentError: neither.
+    """
+    if isinstance(norm_type, str):
+        with suppress(ValueError):
+            return float(norm_type)
+    return number(op, "norm_type", norm_type)
+
+
 def zero_grads(parameters: Iterable[Tensor], set_to_none: bool) -> None:
     """Forget the gradients; or, unless ``set_to_none``, cut those that exist off their graph and zero them in place."""
     for parameter in parameters:
@@ -76,8 +89,8 @@ def clip_grad_norm_(
     Args:
         parameters: one or many; those without a gradient are left out.
         max_norm: the bound.
-        norm_type: p of the p-norm; may be ``math.inf``, and 0 or negative: then it is the norm of the tensors' norms, as torch
-            has it (of order 0 the number of tensors that are not zero).
+        norm_type: p of the p-norm; may be ``math.inf`` or "inf", and 0 or negative: then it is the norm of the tensors' norms,
+            as torch has it (of order 0 the number of tensors that are not zero).
         error_if_nonfinite: refuse to scale by a norm that is infinite or NaN.
         foreach: accepted, as by its relatives; the result is the same.
 
@@ -93,7 +106,7 @@ def clip_grad_norm_(
     tensor(5.)
     """
     number("clip_grad_norm_", "max_norm", max_norm)
-    number("clip_grad_norm_", "norm_type", norm_type)
+    norm_type = order("clip_grad_norm_", norm_type)
     grads = gradients_of("clip_grad_norm_", parameters)
     with nbgrad.no_grad():
         norm = _total_norm(grads, norm_type)
@@ -187,7 +200,7 @@ def get_total_norm(
     >>> get_total_norm([nbgrad.tensor([3.0]), nbgrad.tensor([4.0])])
     tensor(5.)
     """
-    norm = _total_norm(listed("get_total_norm", tensors), norm_type)
+    norm = _total_norm(listed("get_total_norm", tensors), order("get_total_norm", norm_type))
     if error_if_nonfinite and not norm.isfinite():
         raise GradError(f"get_total_norm: the norm is {norm.item()}. Hint: error_if_nonfinite=False returns it all the same.")
     return norm

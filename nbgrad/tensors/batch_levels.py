@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from itertools import count
-from typing import TYPE_CHECKING, Any, Iterator, TypeGuard
+from typing import TYPE_CHECKING, Any, Iterator, TypeGuard, cast
 
 from ..base.errors import GraphError, NotSupportedError
 from ..base.grad_mode import capture_of_thread, traces, transforming, unusual
@@ -125,19 +125,27 @@ class LevelState(threading.local):
 state = LevelState()
 
 
-@contextmanager
-def opened(size: int, randomness: str = "error", directions: bool = False) -> Iterator[Level]:
-    """A new innermost level for the extent of the block."""
-    level, before = Level(size, randomness, directions), state.levels
-    state.levels = (*before, level)
-    open_levels.append(level)
-    try:
-        with transforming(level):
-            yield level
-    finally:
-        level.open = False
-        open_levels.remove(level)
-        state.levels = before
+class opened(transforming):
+    """A new innermost level for the extent of the block. A class: a generator takes longer (benchmarks/test_vmap.py)."""
+
+    __slots__ = ("before",)
+    transform: Level
+    before: tuple[Level, ...]
+
+    def __init__(self, size: int, randomness: str = "error", directions: bool = False):
+        super().__init__(Level(size, randomness, directions))
+
+    def __enter__(self) -> Level:
+        level, self.before = self.transform, state.levels
+        state.levels = (*self.before, level)
+        open_levels.append(level)
+        return cast(Level, super().__enter__())
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        self.transform.open = False
+        open_levels.remove(self.transform)
+        state.levels = self.before
 
 
 @contextmanager

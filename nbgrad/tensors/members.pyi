@@ -571,6 +571,8 @@ class Members(Operators):
     def long(self, memory_format: MemoryFormat | None = None) -> Tensor: """The tensor as int64; itself if it is."""
     def lt(self, other: Operand) -> Tensor: """x < y."""
     def lt_(self, other: Operand) -> Self: """In place: x < y. See ``lt``."""
+    def lu(self, pivot: _bool = True, get_infos: _bool = False) -> tuple[Tensor, ...]:
+        """(LU, pivots) of ``linalg.lu_factor``, also where U has a zero on its diagonal; with ``get_infos`` (LU, pivots, info)."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor: """See ``linalg.lu_solve``."""
     @property
     def mH(self) -> Tensor: """The last two dimensions exchanged, and the elements conjugated."""

@@ -67,6 +67,12 @@ def test_errors():
     p, optimizer, scaler = made()
     with pytest.raises(UsageError, match="no gradients were looked at"):
         scaler.update()
+    p.sum().backward()
+    with pytest.raises(UsageError, match=r"no loss was scaled. Hint: scaler.scale\(loss\)"):
+        scaler.step(optimizer)
+    assert p.grad.tolist() == [1.0, 1.0] and p.tolist() == made()[0].tolist()
+    p, optimizer, scaler = made()
+    scaler.scale(p.sum())
     with pytest.raises(UsageError, match="no parameter of the optimizer has a gradient"):
         scaler.step(optimizer)
     p, optimizer, scaler = made()

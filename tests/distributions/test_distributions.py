@@ -227,6 +227,8 @@ def test_other_divergences():
     alike(D.kl_divergence(D.MultivariateNormal(zero, nbgrad.tensor(a)), D.MultivariateNormal(one, nbgrad.tensor(b))), expected)
     inverse = D.MultivariateNormal(one, precision_matrix=nbgrad.tensor(np.linalg.inv(b)))
     alike(D.kl_divergence(D.MultivariateNormal(zero, nbgrad.tensor(a)), inverse), expected)
+    several = D.Wishart(*f64([5.0, 3.5]), nbgrad.tensor(np.stack([a, b])))
+    alike(D.kl_divergence(several, D.Wishart(*f64(3.5), nbgrad.tensor(b))), [2.0884526807312933, 0.0], atol=1e-12)
     joined = D.Independent(D.Normal(zero, one), 1), D.Independent(D.Normal(one, one), 1)
     alike(D.kl_divergence(*joined), 1.0)
     assert D.kl_divergence(D.Normal(0.0, 1.0), D.Exponential(1.0)).item() == math.inf
@@ -238,6 +240,16 @@ def test_other_divergences():
     alike(D.kl_divergence(D.Uniform(*f64(0.2, 0.6)), D.Beta(*f64(1.0, 1.0))), math.log(2.5))
     with pytest.raises(nbgrad.NotSupportedError, match="no formula for Normal and Poisson. Hint: register_kl"):
         D.kl_divergence(D.Normal(0.0, 1.0), D.Poisson(1.0))
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-8, 0.3, 3.0, 9.5, 40.0, 1e6])
+def test_counts_are_quantiles(rate):
+    """A count of the Poisson distribution is the quantile of the uniform number that it is drawn by."""
+    nbgrad.manual_seed(1)
+    found = nbgrad.poisson(nbgrad.full((500,), rate, dtype=F64))
+    nbgrad.manual_seed(1)
+    uniform = nbgrad.rand(500, dtype=F64).numpy()
+    np.testing.assert_array_equal(found.numpy(), stats.poisson(rate).ppf(uniform) if rate else np.zeros(500))
 
 
 def test_gradients_of_gamma_samples():

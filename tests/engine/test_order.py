@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 
 import pytest
 
@@ -265,10 +266,43 @@ def test_deep_chain_with_create_graph():
 
 
 def test_nested_two_thousand_deep():
-    """Passes may be nested 2 000 deep without exhausting the stack."""
-    x = leaf(3.0)
+    """Passes may be nested 2 000 deep without exhausting the stack; Python's recursion limit is then what it was."""
+    x, limit = leaf(3.0), sys.getrecursionlimit()
     Nested.apply(x, 2000).backward()
-    assert x.grad.item() == 1.0
+    assert x.grad.item() == 1.0 and sys.getrecursionlimit() == limit
+
+
+@pytest.mark.parametrize("chosen", [None, 5000])
+def test_a_recursion_limit_that_is_set_within_a_nested_pass_stays(chosen):
+    """What others have set meanwhile is theirs; else the old limit comes back, also behind an error."""
+    limit = sys.getrecursionlimit()
+
+    class Setting(nbgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, inner):
+            ctx.inner = inner
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            if ctx.inner:
+                with nbgrad.enable_grad():
+                    Setting.apply(leaf(1.0), False).backward()
+            elif chosen is not None:
+                sys.setrecursionlimit(chosen)
+            else:
+                raise ValueError
+            return g, None
+
+    try:
+        if chosen is None:
+            with pytest.raises(ValueError):
+                Setting.apply(leaf(1.0), True).backward()
+        else:
+            Setting.apply(leaf(1.0), True).backward()
+        assert sys.getrecursionlimit() == (chosen or limit)
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def test_nested_pass_is_done_before_the_outer_goes_on():

@@ -159,6 +159,22 @@ def test_jacobians_agree(name):
 
 # ---- compositions ----------------------------------------------------------------------------------------------------
 
+
+def test_tangents_of_fewer_dimensions_than_the_result():
+    """``s x`` for the sum ``s`` and a row ``x``: columns of its Jacobian come from tangents that broadcast, also at two levels."""
+    x = nbgrad.tensor([1.0, 2.0, 4.0], dtype=nbgrad.float64)
+    first, second = jacfwd(row_times_sum)(x), jacfwd(jacfwd(row_times_sum))(x)
+    assert first.tolist() == [[[8.0, 1.0, 1.0], [2.0, 9.0, 2.0], [4.0, 4.0, 11.0]]]
+    identity = np.eye(3)
+    want = identity[:, :, None] + identity[:, None, :]  # of x_i by x_j and x_k
+    assert second.numpy().tolist() == [want.tolist()]
+
+
+def row_times_sum(x):
+    """A product of a 0-d tensor and a row of a matrix."""
+    return x.sum() * x.view(1, 3)
+
+
 JACOBIANS = {"jacrev": jacrev, "jacfwd": jacfwd}
 
 

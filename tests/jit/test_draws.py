@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.errors import GraphError
-from nbgrad.jit import compile, map as map_slices, parse, scan, trace
+from nbgrad.errors import GraphError, NbgradError
+from nbgrad.jit import compile, cond, map as map_slices, parse, scan, trace, while_loop
 from tests.helpers import leaf
 
 G = nbgrad.Generator()
@@ -246,12 +246,167 @@ def test_a_step_that_draws_otherwise_is_noticed():
             np.testing.assert_array_equal(a, b)
 
 
+def until(loop, test, body, x):
+    """A loop that a test ends: ``while_loop``, or the loop that it is."""
+    if loop is scan:
+        return while_loop(test, body, x)
+    while test(x):
+        x = body(x)
+    return x
+
+
+def either(loop, predicate, first, second, x):
+    """``cond``, or the choice that it is."""
+    if loop is scan:
+        return cond(predicate, first, second, x)
+    return first(x) if predicate else second(x)
+
+
+def walk(loop, x):
+    """Steps of a random walk until it has left a region, between other draws."""
+    start = x[0] * nbgrad.rand(4, dtype=nbgrad.float64)
+    end = until(loop, lambda c: c.abs().sum() < 6, lambda c: c + x[1] * nbgrad.rand(4, dtype=nbgrad.float64), start)
+    return end * nbgrad.rand(4, dtype=nbgrad.float64)
+
+
+def metropolis(loop, x):
+    """A test that draws in front of a body that does."""
+    test, body = lambda c: nbgrad.rand(()) < 0.8, lambda c: c * x[1] + nbgrad.rand(4, generator=G)
+    return until(loop, test, body, x[0]) * nbgrad.rand(4)
+
+
+def branches(loop, x):
+    """Trips of which each takes as many calls as its branch, and as the loop within it."""
+
+    def step(c, row):
+        c = either(loop, c.sum() > 1, lambda c: c * nbgrad.rand(4), lambda c: c + nbgrad.rand(4) * nbgrad.randn(4), c)
+        c = until(loop, lambda c: c.sum() < 2, lambda c: c + row.exp() * nbgrad.rand(4, generator=G), c)
+        return c * nbgrad.rand(4, dtype=c.dtype), c
+
+    c, ys = loop(step, x[0].exp(), x, 3)
+    return c * nbgrad.rand(4) * ys.sum(0)
+
+
+def again(loop, x):
+    """States are read, and returned to, around a loop."""
+    before = nbgrad.get_rng_state()
+    first = walk(loop, x)
+    behind = nbgrad.get_rng_state()
+    nbgrad.set_rng_state(before)
+    second = walk(loop, x) * nbgrad.rand(4)
+    nbgrad.set_rng_state(behind)
+    return first + second * nbgrad.rand(4)
+
+
+def checkpointed(loop, x):
+    """What is computed again draws the same numbers."""
+    return nbgrad.checkpoint(lambda y: walk(loop, y), x, use_reentrant=False) + nbgrad.rand(4)
+
+
+BY_VALUES = {f.__name__: f for f in (walk, metropolis, branches, again, checkpointed)}
+WAYS = {
+    "results": lambda f: f,
+    "gradient": lambda f: lambda x: nbgrad.grad(f(x).square().sum(), x),
+    "second gradient": lambda f: lambda x: nbgrad.grad(nbgrad.grad(f(x).square().sum(), x, create_graph=True)[0].square().sum(), x),
+    "forward mode": lambda f: lambda x: nbgrad.func.jvp(f, (x.detach(),), (x.detach().cos(),)),
+}
+FORMS = {"eager": lambda f: f, "compiled": lambda f: compile(f, fullgraph=True), "traced": lambda f: trace(f, X)}
+
+
+@pytest.mark.parametrize("form", ["eager", "compiled", "traced"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", BY_VALUES)
+def test_loops_and_branches_draw_as_often_as_values_say(name, way, form):
+    """As the loops that they are do, whose derivatives draw the same numbers; generators follow."""
+    fn = BY_VALUES[name]
+    looped = WAYS[way](lambda x: fn(scan, x))
+    want = drawn(WAYS[way](lambda x: fn(unrolled, x)), X, 2)
+    found = drawn(FORMS[form](looped), X, 2)
+    assert len(want) == len(found)
+    for a, b in zip(found, want):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8)
+
+
+def test_a_run_that_stops_has_drawn_nothing():
+    """A value that is asked for behind such a loop chooses another program."""
+
+    def program(x, loop=scan):
+        y = walk(loop, x)
+        return y * nbgrad.rand(4) if y.sum() > -1 else y
+
+    compiled = compile(program, fullgraph=True)
+    for a, b in zip(drawn(compiled, X, 8), drawn(lambda x: program(x, unrolled), X, 8)):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    assert len(compiled.variants) == 2
+
+
+def test_a_text_with_such_a_loop_reads_back():
+    """The generator follows by a statement of its own."""
+    graph = trace(lambda x: walk(scan, x), X)
+    assert str(graph).rstrip().splitlines()[-2].lstrip().startswith("advance(")
+    again = parse(str(graph))
+    for a, b in zip(drawn(lambda x: again(x), X), drawn(lambda x: walk(unrolled, x), X)):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@pytest.mark.parametrize("randomness", ["same", "different"])
+@pytest.mark.parametrize("form", ["eager", "traced"])
+@pytest.mark.parametrize("way", ["results", "gradient", "forward mode"])
+def test_loops_of_batches_draw_as_randomness_says(way, form, randomness):
+    """The numbers of the loop that they are, also of a graph that is mapped."""
+
+    def step(c, _):
+        c = nbgrad.dropout(c, 0.3).sin() * c + nbgrad.rand(4, dtype=c.dtype)
+        return c, c * nbgrad.rand(())
+
+    def program(loop):
+        def run(x):
+            c, ys = loop(step, x, None, 3)
+            return c * ys.sum(0)
+
+        if way == "gradient":
+            return nbgrad.func.grad(lambda x: run(x).sum())
+        return run if way == "results" else lambda x: nbgrad.func.jvp(run, (x,), (x.cos(),))[1]
+
+    looped, x = program(scan), X.detach()
+    if form == "traced":
+        graph = trace(looped, x[0])
+        looped = lambda x: graph(x)[0]
+    mapped = [nbgrad.vmap(f, randomness=randomness) for f in (looped, program(unrolled))]
+    for a, b in zip(*[drawn(f, x, 2) for f in mapped]):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_loops_of_batches_that_draw_as_often_as_values_say():
+    """A test that is the same for all elements; others are refused, as a batch is that says nothing."""
+
+    def counted(x):
+        return while_loop(lambda n, c: n < 3, lambda n, c: (n + 1, c * nbgrad.rand(4)), (0, x))[1]
+
+    def by_element(x):
+        return while_loop(lambda c: c.sum() < 9, lambda c: c + nbgrad.rand(4), x)
+
+    x = X.detach()
+    want = drawn(nbgrad.vmap(lambda c: c * nbgrad.rand(4) * nbgrad.rand(4) * nbgrad.rand(4), randomness="same"), x)
+    for a, b in zip(drawn(nbgrad.vmap(counted, randomness="same"), x), want):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+    graph = trace(by_element, x[0])
+    for f, randomness in ((by_element, "same"), (counted, "different"), (lambda x: graph(x)[0], "same")):
+        with pytest.raises(GraphError, match="vmap: .* as many .* Hint"):
+            nbgrad.vmap(f, randomness=randomness)(x)
+    for f in (counted, lambda x: graph(x)[0]):
+        with pytest.raises(NbgradError, match="randomness="):
+            nbgrad.vmap(f)(x)
+
+
 def test_loops_that_cannot_draw():
-    """Trips of which nobody knows how many there are; a loop of a batch."""
-    with pytest.raises(GraphError, match="Hint"):
-        nbgrad.while_loop(lambda c: c.sum() < 3, lambda c: c + nbgrad.rand(2), nbgrad.zeros(2))
-    with pytest.raises(GraphError, match="vmap"):
-        nbgrad.vmap(lambda x: scan(lambda c, _: (nbgrad.dropout(c), c), x, length=2)[0], randomness="different")(X)
+    """A test that takes as many numbers as values say."""
+
+    def test(c):
+        return while_loop(lambda d: d < 1, lambda d: d + nbgrad.rand(()), c.sum()) < 3
+
+    with pytest.raises(GraphError, match="while_loop: cond takes as many random numbers as values say.*Hint"):
+        while_loop(test, lambda c: c + 1, nbgrad.zeros(2))
 
 
 def test_texts_of_graphs_that_draw():

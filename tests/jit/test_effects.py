@@ -390,6 +390,30 @@ def test_parameters_are_updated_in_place():
     assert not [step for step in variant.program.schedule.steps if not step.nodes]
 
 
+def test_a_parameter_that_is_read_later_is_not_updated_in_place():
+    """What a function has computed of a parameter before its update is of the old one, also where it is computed behind that."""
+
+    def run(compile_it):
+        w = nbgrad.ones(3, requires_grad=True)
+        optimizer = optim.SGD([w], lr=0.5)
+
+        def step(x):
+            optimizer.zero_grad()
+            (w * x[0]).sum().backward()
+            late = x @ x @ x @ x @ w.detach()
+            optimizer.step()
+            return late
+
+        call = compile_it(step)
+        return [call(nbgrad.full((3, 3), 2.0)).tolist() for _ in range(3)], w.tolist(), call
+
+    *found, call = run(whole)
+    assert found == list(run(lambda fn: fn)[:2])
+    steps = call.variants[0].program.schedule.steps
+    names = [[node.name for node in step.nodes] for step in steps]
+    assert names.index(["update"]) < len(names) - 2 and not names[-1]  # products, and a copy behind all of them
+
+
 def test_a_closure_is_captured_too():
     """``optimizer.step(closure)``."""
 

@@ -138,3 +138,28 @@ def test_views_between_two_flags():
     for _ in range(2):
         got, want = compiled(x), fn(x)
         assert got.is_leaf is want.is_leaf and got.requires_grad is want.requires_grad and got.grad_fn is want.grad_fn
+
+
+@nbgrad.inference_mode()
+def predicted(x):
+    y = x * 2
+    return y, y.t(), x[1:], nbgrad.zeros(3), x.clone().mul_(2), y.sum().item()
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_results_of_an_inference_mode_inside_are_inference_tensors(saved, tmp_path):
+    """Those that it makes, as without compile; a part of an argument is none."""
+
+    def kinds(outs):
+        return [nbgrad.is_inference(out) if isinstance(out, nbgrad.Tensor) else out for out in outs]
+
+    x = nbgrad.ones(3, requires_grad=True)
+    f = nbgrad.compile(predicted, fullgraph=True)
+    for _ in range(2):
+        assert kinds(f(x)) == kinds(predicted(x)) == [True, True, False, True, True, 6.0]
+    if saved:
+        nbgrad.jit.save(f, tmp_path / "f", objects=False)
+        f = nbgrad.jit.load(tmp_path / "f")
+        assert kinds(f(x)) == kinds(predicted(x))
+    with pytest.raises(nbgrad.errors.NbgradError, match="inference"):
+        f(x)[0].mul_(2)

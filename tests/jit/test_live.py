@@ -77,6 +77,7 @@ LEFT = {
     "linalg_lu_factor",
     "linalg_lu_factor_ex",
     "logdet",
+    "lu",
     "lu_unpack",
 }
 LEFT |= {"masked_select_backward", "setitem", "slogdet", "view_dtype"}

@@ -102,17 +102,18 @@ def test_an_iterator_that_nobody_takes_from():
     assert len(compiled.variants) == 1
 
 
-@pytest.mark.parametrize("name", ["random", "numpy", "gauss", "normal", "Random", "Generator", "RandomState"])
+@pytest.mark.parametrize("name", ["random", "numpy", "gauss", "normal", "Random", "Generator", "RandomState", "PCG64"])
 def test_random_numbers_of_others(name):
     """Each call draws its own: those that the function draws."""
 
     def draws(wrap):
         random.seed(3)
         np.random.seed(3)
-        own, rng, old, gauss, normal = (
+        own, rng, old, other, gauss, normal = (
             random.Random(3),
             np.random.default_rng(3),
             np.random.RandomState(3),
+            np.random.RandomState(np.random.PCG64(3)),
             random.gauss,
             np.random.normal,
         )
@@ -124,6 +125,7 @@ def test_random_numbers_of_others(name):
             "Random": lambda x: x * own.random(),
             "Generator": lambda x: x * rng.normal(),
             "RandomState": lambda x: x * old.normal(),
+            "PCG64": lambda x: x * other.normal(),
         }
         fn = wrap(functions[name])
         return [fn(X).tolist() for _ in range(5)]

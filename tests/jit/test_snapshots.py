@@ -141,14 +141,14 @@ def writes_arrays():
 def draws():
     one, two, three = random.Random(0), np.random.default_rng(0), np.random.RandomState(0)
     held = []
-    return lambda k: held.append((one.random(), two.random(), three.rand())), lambda: held
+    return lambda k: held.append((one.random(), one.gauss(0, 1), two.random(), three.rand(), three.standard_normal())), lambda: held
 
 
 def draws_from_modules():
     random.seed(3)
     np.random.seed(3)
     held = []
-    return lambda k: held.append((random.random(), np.random.rand())), lambda: held
+    return lambda k: held.append((random.random(), random.gauss(0, 1), np.random.rand(), np.random.normal())), lambda: held
 
 
 def takes():

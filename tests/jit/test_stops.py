@@ -110,16 +110,74 @@ def test_the_transpose_stops_there_too(name, required):
     assert transpose(trace(f, X.clone().requires_grad_(required)))(T)[0].allclose(vjp(f, X)[1](T)[0])
 
 
-def test_two_histories_on_one_memory_are_refused():
-    """A detached tensor that has got derivatives of its own, on memory that is written to otherwise then."""
+def detached_parts(x, w):
+    y = w * 1
+    part = y[:2]
+    d = y.detach()
+    d[0] = w[1]
+    d[1] = x[2]
+    with nbgrad.no_grad():
+        part.mul_(w[1:])
+        y.add_(x)
+        silent = y[1:]
+    return part.sum() * 2 + (y * d).sum() + silent.sum()
 
-    def f(x):
-        y = x * 2
-        y.detach().add_(x)
-        return y.mul_(3)
 
-    with pytest.raises(nbgrad.errors.GraphError, match="Hint: clone it first"):
-        trace(f, X)
+def views_of_a_copy(x, w):
+    y = x * w
+    view = y[::2]
+    y.copy_(x)
+    y[1] = w[2]
+    return view.sum() + (view * y[1:]).sum()
+
+
+def unrecorded_view(x, w):
+    with nbgrad.no_grad():
+        view = x[:2]
+    return (view * w[:2]).sum() + (view + x[1:]).sum()
+
+
+def two_lineages(x, w):
+    y = x * 2
+    d = y.detach()
+    d.add_(w)
+    e = y.data
+    y.mul_(3)
+    e.mul_(x)
+    return (y * d * e).sum() + y[1:].sum()
+
+
+W, TW = nbgrad.tensor([0.5, 3.0, -1.0]), nbgrad.tensor([2.0, 20.0, 200.0])
+
+
+@pytest.mark.parametrize("flags", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("f", [detached_parts, views_of_a_copy, unrecorded_view, two_lineages])
+def test_every_lineage_of_a_memory_has_derivatives_of_its_own(f, flags):
+    """Views share them, detached tensors have others; a write gives new elements to all, and derivatives to its own."""
+    graph = trace(f, *[x.clone().requires_grad_(flag) for x, flag in zip((X, W), flags)])
+    value, tangent = func_jvp(f, (X, W), (T, TW))
+    found = jvp(graph)(X, W, T, TW)
+    assert found[0].allclose(value) and found[1].allclose(tangent)
+    assert func_jvp(lambda *xs: graph(*xs)[0], (X, W), (T, TW))[1].allclose(tangent)
+    for g, want in zip(grad(lambda *xs: graph(*xs)[0], (0, 1))(X, W), grad(f, (0, 1))(X, W)):
+        assert g.allclose(want)
+
+
+def test_a_leaf_on_the_memory_of_another_tensor():
+    """A detached tensor that a function differentiates by itself, and writes to."""
+
+    def f(x, w):
+        y = x * w
+        d = y.detach().requires_grad_()
+        (inner,) = nbgrad.grad((d * d).sum(), d)
+        with nbgrad.no_grad():
+            d.mul_(w)
+        return (inner * d).sum() + y.sum()
+
+    x, w = X.clone().requires_grad_(), W.clone().requires_grad_()
+    found = nbgrad.grad(trace(f, x, w)(x, w)[0], (x, w))
+    for g, want in zip(found, nbgrad.grad(f(x, w), (x, w))):
+        assert g.allclose(want)
 
 
 @pytest.mark.parametrize("flag", [False, True])

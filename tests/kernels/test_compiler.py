@@ -6,13 +6,17 @@ import ctypes
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import numpy as np
 import pytest
 
 import nbgrad
+from nbgrad import kernels
 from nbgrad.base import config
+from nbgrad.kernels import scalars, templates
 from nbgrad.kernels.codegen import guard_functions, scalar_function
 from nbgrad.kernels.cpu import build
 from nbgrad.kernels.cpu.emit import lanes
@@ -266,6 +270,20 @@ def test_what_is_inlined_into_the_iterator_stands_in_one_place():
     """Each loop of it takes LLVM long, and the first operation with strides waits for it."""
     text = build.text_of(build.Program("iteration", iterate, None), "iteration")
     assert text.count("store i8 ") == 1
+
+
+@pytest.mark.parametrize("package", [kernels, templates], ids=lambda package: package.__name__)
+def test_no_constant_of_a_dtype_hides_a_name_of_a_kernels_module(package):
+    """Free names are looked for among a dtype's constants (``TINY``) first: in a kernel a number of that name would be another."""
+    constants = {name for names in scalars.BY_DTYPE.values() for name in names}
+    modules = [import_module(f"{package.__name__}.{each.name}") for each in iter_modules(package.__path__)]
+    hidden = {module.__name__: sorted(constants & set(vars(module))) for module in modules if not holds_scalars(module)}
+    assert {name: names for name, names in hidden.items() if names} == {}
+
+
+def holds_scalars(module):
+    """Whether a module's functions are of numbers: the constants are theirs."""
+    return module.__name__.startswith(build.SHARED)
 
 
 def test_two_texts_under_one_name_are_two_functions():

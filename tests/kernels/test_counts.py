@@ -121,6 +121,9 @@ def test_counts_and_classes():
         found = repeated(nbgrad.nn.functional.one_hot, x)
         np.testing.assert_array_equal(found.numpy(), np.eye(max(values) + 1, dtype=int)[values])
         np.testing.assert_array_equal(repeated(nbgrad.nn.functional.one_hot, x, 6).numpy(), np.eye(6, dtype=int)[values])
+    for dtype, sums in ((nbgrad.float32, nbgrad.float32), (nbgrad.float16, nbgrad.float64), (nbgrad.int64, nbgrad.float64)):
+        found = nbgrad.bincount(nbgrad.tensor([0, 2, 2]), nbgrad.tensor([1, 2, 3], dtype=dtype))
+        assert found.tolist() == [1.0, 0.0, 5.0] and found.dtype is sums
     with pytest.raises(nbgrad.DTypeError):
         nbgrad.bincount(nbgrad.tensor([0, -1, 2]))
     for wrong in ([0, 6, 2], [0, -1, 2]):

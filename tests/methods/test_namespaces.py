@@ -8,6 +8,7 @@ import os
 import pickle
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,7 @@ NAMED = (
     ("nn.modules.container", "Sequential"),
     ("nn.modules.loss", "_Loss"),
     ("nn.modules.batchnorm", "_BatchNorm"),
+    ("onnx", "is_in_onnx_export"),
     ("nn.modules.normalization", "LayerNorm"),
     ("nn.modules.sparse", "Embedding"),
     ("nn.modules.dropout", "Dropout"),
@@ -61,6 +63,17 @@ def test_module_paths_lead_to_the_names(path, name):
     module = importlib.import_module(f"nbgrad.{path}")
     assert getattr(module, name) is getattr(importlib.import_module(f"nbgrad.{PLACES.get(path, path)}"), name)
     assert name in dir(module)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"), [("batchnorm", "SyncBatchNorm"), ("conv", "LazyConv2d"), ("pooling", "FractionalMaxPool2d")]
+)
+def test_layers_are_found_in_torchs_files(path, name):
+    """Also those that lie in another file here; what is no layer is in none of them."""
+    module = importlib.import_module(f"nbgrad.nn.modules.{path}")
+    assert getattr(module, name) is getattr(nbgrad.nn, name)
+    with pytest.raises(AttributeError, match=f"module 'nbgrad.nn.modules.{path}' has no attribute 'nothing'"):
+        module.nothing
 
 
 def test_a_path_is_imported_before_anything_else():
@@ -485,3 +498,34 @@ def test_range_includes_its_end():
     for bounds, said in (((0,), "end is missing"), ((0, 3, 0), "step 0"), ((3, 0), "step 1"), ((0, float("inf")), "cannot count")):
         with pytest.raises(nbgrad.NbgradError, match=f"range: .*{said}|range: {said}"):
             nbgrad.range(*bounds)
+
+
+# ---- functions by their names ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", ["", ".nn.functional", ".nn.init", ".linalg", ".special", ".fft", ".signal.windows", ".func"])
+def test_functions_are_found_by_their_names(module):
+    """``pickle`` brings every function back, so that modules which hold one can be saved, and workers can be given one."""
+    found = vars(importlib.import_module(f"nbgrad{module}"))
+    functions = {name: x for name, x in found.items() if type(x) is types.FunctionType and not name.startswith("_")}
+    assert functions and [name for name, x in functions.items() if pickle.loads(pickle.dumps(x)) is not x] == []
+
+
+DECLARED = """
+import pickle, nbgrad
+cube = nbgrad.declare("cubed", lambda x: x * x * x, {"x": lambda x: 3 * (x * x)}, aliases=("to_the_third",))
+for function in (cube, nbgrad.to_the_third):
+    assert pickle.loads(pickle.dumps(function)) is function
+"""
+
+
+def test_a_declared_function_is_found_by_its_name():
+    """By its own and by its aliases, which are functions of their own; in a process that may forget it."""
+    done = subprocess.run([sys.executable, "-c", DECLARED], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_layer_with_a_function_may_be_pickled():
+    """Its activation is the function that it was."""
+    layer = nbgrad.nn.TransformerEncoderLayer(4, 2, 8, activation="gelu")
+    assert pickle.loads(pickle.dumps(layer)).activation is layer.activation

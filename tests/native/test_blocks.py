@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 import threading
@@ -170,6 +171,25 @@ def test_arrays_may_outlive_the_interpreter():
     """They are freed by code that is never unloaded; a forked child has blocks of its own."""
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", AT_THE_END], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
+
+
+TEMPORARIES = """
+import resource, nbgrad
+loc, scale = nbgrad.zeros(10, requires_grad=True), nbgrad.ones(10, requires_grad=True)
+density, x = nbgrad.distributions.Normal(loc, scale), nbgrad.zeros(5000, 10)
+for round in range(2):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        density.log_prob(x)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) // 20)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="of this C library alone")
+def test_pages_of_temporaries_below_blocks_are_kept():
+    """Arrays of 200 KB that are freed together are no fresh pages for the next call, which had 160 of them."""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", TEMPORARIES], capture_output=True, text=True, timeout=100)
+    assert int(done.stdout) < 20, done.stderr
 
 
 def test_the_limit_can_be_nothing(allocator):

@@ -44,6 +44,18 @@ LARGE = [
 ]
 
 
+@pytest.mark.parametrize("kernel", [(4, 2, 1, 1), (4, 2, 3, 3), (1, 2, 1, 1), (4, 1, 1, 1)])
+def test_weights_whose_channels_lie_together(kernel):
+    """Both ways through a convolution give what they give by a contiguous weight, of a kernel of one element, too."""
+    weight, x, g = drawn(*kernel), drawn(2, kernel[1], 6, 5), drawn(2, kernel[0], 6, 5)
+    found = []
+    for memory_format in (nbgrad.contiguous_format, nbgrad.channels_last):
+        w, image, back = leaf(weight).contiguous(memory_format=memory_format), leaf(x), g.contiguous()
+        out = F.conv2d(image, w, padding=kernel[2] // 2)
+        found.append((out.detach(), nbgrad.grad(out, image, g)[0], F.conv_transpose2d(back, w.detach())))
+    assert all(map(nbgrad.equal, *found))
+
+
 @pytest.mark.parametrize(("shape", "kernel", "values"), LARGE, ids=[f"{a} {b}" for a, b, _ in LARGE])
 def test_kernels_are_products_of_windows(shape, kernel, values):
     """Values and both cotangents of the kernels are those of written-out windows, which share no code with them."""

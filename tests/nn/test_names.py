@@ -28,6 +28,50 @@ def test_bases_of_modules():
     assert not isinstance(nn.Conv1d(1, 1, 1), nn.modules.conv._ConvTransposeNd)
 
 
+@pytest.mark.parametrize(
+    ("module", "kind"),
+    [
+        (nn.InstanceNorm2d(1), nn.modules.batchnorm._BatchNorm),
+        (nn.Dropout2d(), nn.Dropout),
+        (nn.AlphaDropout(), nn.Dropout),
+        (nn.ReflectionPad2d(1), nn.ReflectionPad1d),
+        (nn.ReplicationPad3d(1), nn.ReplicationPad1d),
+        (nn.CircularPad2d(1), nn.CircularPad1d),
+        (nn.BCEWithLogitsLoss(), nn.modules.loss._WeightedLoss),
+    ],
+)
+def test_what_modules_are_not(module, kind):
+    """A program that looks for one kind finds no other that happens to be written alike."""
+    assert not isinstance(module, kind)
+
+
+@pytest.mark.parametrize(
+    ("module", "kind"), [(nn.ReLU6(), nn.Hardtanh), (nn.ZeroPad1d(1), nn.ConstantPad1d), (nn.ZeroPad2d(1), nn.ConstantPad2d)]
+)
+def test_what_modules_are(module, kind):
+    """Special cases are of the kind that they are cases of, with its settings."""
+    settings = {"min_val": 0.0, "max_val": 6.0} if kind is nn.Hardtanh else {"value": 0.0}
+    assert isinstance(module, kind) and {name: getattr(module, name) for name in settings} == settings
+
+
+def test_modules_that_hold_each_other():
+    """Each is visited once, under its first name, and the walk ends."""
+    outer, inner = nn.Sequential(nn.Linear(1, 2)), nn.Module()
+    outer.append(inner)
+    inner.owner = outer
+    assert [name for name, _ in outer.named_modules()] == ["", "0", "1"]
+    assert [name for name, _ in outer.named_parameters()] == ["0.weight", "0.bias"] and outer.zero_grad() is None
+
+
+def test_norms_of_single_samples_are_no_norms_of_batches():
+    """They are not taken for batch norms where these are converted, or their statistics computed anew."""
+    model = nn.Sequential(nn.BatchNorm1d(2), nn.InstanceNorm1d(2, track_running_stats=True))
+    before = model[1].running_mean.fill_(3.0).clone()
+    nbgrad.optim.swa_utils.update_bn([nbgrad.ones(4, 2, 3)], nn.Sequential(model[0]))
+    assert [type(x) for x in nn.SyncBatchNorm.convert_sync_batchnorm(model)] == [nn.SyncBatchNorm, nn.InstanceNorm1d]
+    assert nbgrad.equal(model[1].running_mean, before)
+
+
 def test_a_weighted_loss_of_a_users_own():
     """It has the reduction, and the weight among its buffers."""
 

@@ -221,6 +221,12 @@ def test_sequences_are_packed_and_padded():
     assert rnn.pad_sequence(sequences, padding_value=-1).tolist() == [[1, 3, 6], [2, 4, -1], [-1, 5, -1]]
     left = rnn.pad_sequence(sequences, batch_first=True, padding_side="left")
     assert left.tolist() == [[0, 1, 2], [3, 4, 5], [0, 0, 6]]
+    x, y = nbgrad.ones(2, 1, requires_grad=True), nbgrad.ones(1, 1, requires_grad=True)
+    for first, side in ((True, "left"), (False, "right")):
+        padded = rnn.pad_sequence([x, y], first, 5.0, side)
+        scale = nbgrad.tensor([1.0, 2.0, 3.0, 4.0]).reshape(padded.shape)
+        found = {"left": ([[1.0], [2.0]], [[4.0]]), "right": ([[1.0], [3.0]], [[2.0]])}[side]
+        assert tuple(g.tolist() for g in nbgrad.grad((padded * scale).sum(), (x, y))) == found
     packed = rnn.pack_sequence(sequences, enforce_sorted=False)
     assert packed.data.tolist() == [3, 1, 6, 4, 2, 5] and packed.batch_sizes.tolist() == [3, 2, 1]
     assert packed.sorted_indices.tolist() == [1, 0, 2] and packed.unsorted_indices.tolist() == [1, 0, 2]

@@ -37,6 +37,17 @@ def test_norm_and_scale(p):
     assert params[2].grad is None
 
 
+def test_the_order_may_be_named():
+    """ "inf" is the order that ``math.inf`` is; another text is refused, and nothing is scaled."""
+    params = parameters([3.0, -4.0])
+    assert get_total_norm([each.grad for each in params], "inf").item() == 4
+    assert clip_grad_norm_(params, 2.0, norm_type="inf").item() == 4
+    np.testing.assert_allclose(grads(params), [1.5, -2.0], rtol=1e-6)
+    with pytest.raises(nbgrad.ArgumentError, match="norm_type must be a number, got 'all'"):
+        clip_grad_norm_(params, 1.0, "all")
+    np.testing.assert_allclose(grads(params), [1.5, -2.0], rtol=1e-6)
+
+
 def test_small_gradients_are_left_alone():
     """A norm within the bound changes nothing, bit for bit."""
     params = parameters([0.3, 0.4])

@@ -67,6 +67,9 @@ def plans(row: Row, call: Case) -> Iterator[Plan]:
         chosen += [("the first", (0, *nothing[1:]), none), ("the last", (*nothing[1:], 0), none)]
     if has_array(attributes):
         chosen += [("attributes", nothing, (0,) * len(attributes)), ("everything", (0,) * len(operands), (0,) * len(attributes))]
+    if "begins" in getattr(row.op, "operands", ()):  # where rows of a matrix begin: those of one are no other matrix's
+        at = row.op.operands.index("begins")
+        chosen = [(label, (*way[:at], None, *way[at + 1 :]), rest) for label, way, rest in chosen]
     for label, *ways in chosen:
         values = [
             tuple(x if dim is None else stacked(x, dim) for x, dim in zip(each, way))

@@ -376,6 +376,14 @@ row(
     case(RIGHT, A, STEPS),
     unlike=HALF,
 )
+row(
+    "lu",
+    lambda x, get_infos=False: (elimination(x), np.arange(1, 4), *([np.zeros(())] if get_infos else [])),
+    REAL,
+    case(A),
+    case(A, get_infos=True),
+    unlike=HALF,
+)
 row("lu_unpack", lambda x, p: (np.eye(3), np.tril(x, -1) + np.eye(3), np.triu(x)), REAL, case(A, STEPS), unlike=HALF)
 row("orgqr", ROWS["householder_product"][0], REAL, case(TALL, np.array([0.5, 1.25])), unlike=HALF)
 row("nuclear_norm", lambda x: np.linalg.norm(x, "nuc"), REAL, case(A), unlike=HALF)

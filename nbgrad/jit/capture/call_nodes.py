@@ -61,7 +61,7 @@ def run_method(trace: Trace, call: Call, below: Callable[[Call], Any]) -> Any:
     if isinstance(out, Tensor):
         trace.follow((out,), next_seq())
         if call.op.name == "detach" and trace.variables.flows is not None:
-            trace.variables.flows.mark(out, detached=True)
+            trace.variables.flows.mark(out)
     return out
 
 

@@ -44,8 +44,8 @@ from ..ir.histories import history_of
 from ..ir.ir import Block, Control, Node, Value
 from ..ir.lines import user_line
 from ..nodes.custom_functions import run_backward
-from ..nodes.draws import Draws
 from ..nodes.hosts import call_python
+from ..nodes.streams import Draws
 from ..nodes.values import MOST, ask, elements_of
 from ..state.effects import Effects, Postponed
 from ..state.implicit_inputs import Numbers, NumbersOf, number_tensor

@@ -62,7 +62,8 @@ def elementwise(trace: Trace, op: Elementwise, operands: tuple) -> Tensor | None
     if None in kinds:
         return None
     plan = PLANS[op.name][plan_key(kinds)]
-    ins, seq = trace.value(operands), next_seq()
+    value = trace.variables.value
+    ins, seq = tuple([x if type(x) in NUMBERS else value(x) for x in operands]), next_seq()
     out: Tensor = trace.pending.fresh(plan, operands)
     if mode.enabled:
         mask = gradient_mask(op, operands)
@@ -84,7 +85,7 @@ def general(trace: Trace, op: General, operands: tuple, attributes: dict[str, An
     plan = planned(call, layouts, attributes)
     if plan is None:
         return None
-    ins, seq = trace.value(operands), next_seq()
+    ins, seq = tuple(map(trace.variables.value, operands)), next_seq()
     out = trace.pending.fresh(plan, operands)
     outs = out if type(out) is tuple else (out,)
     if mode.enabled:

@@ -72,7 +72,7 @@ class Observations(Presence):
     def note_alias(self, x: Tensor) -> None:
         """The function has made a tensor without a history, on the memory of another one."""
         if self.variables.flows is not None:
-            self.variables.flows.mark(x, detached=True)
+            self.variables.flows.mark(x)
 
     def note_flag_set(self, x: Tensor) -> None:
         """The function says anew whether a tensor needs a gradient."""

@@ -17,10 +17,11 @@ from ...tensors.storage import Storage
 from ...tensors.tensor import Tensor, native
 from ..ir.devices import copied, on_gpu
 from ..ir.graph import Graph
-from ..ir.histories import OVERWRITE, STOP, UNRECORDED, WRITTEN, Mark, history_of
+from ..ir.histories import OVERWRITE, STOP, WRITTEN, history_of
 from ..ir.ir import Node, Value
 from ..ir.lines import user_line
 from .flows import Flows
+from .lineages import Lineages
 from .selections import Selections
 
 __all__ = ["Variable", "Variables"]
@@ -57,7 +58,7 @@ def key_of(x: Tensor) -> Key:
     return x._offset_, x.layout.plain()
 
 
-class Variables:
+class Variables(Lineages):
     """The storages of a captured program.
 
     Attributes:
@@ -66,7 +67,6 @@ class Variables:
         born: memory that creation functions made, by identity.
         foreign: memory of NumPy arrays that the program names, by identity of the arrays on it.
         selections: copies that stand for views.
-        flows: NOTE [Flows] of flows.py; None where no derivatives are taken of what has no history.
     """
 
     def __init__(self, graph: Graph, known: Sequence[Tensor]):
@@ -99,10 +99,9 @@ class Variables:
             array = x._storage_.array
             self.table[id(array)] = Variable(array, key, value, history)
         else:
-            known = variable.windows.setdefault(key, {})
-            if history is None and None in known and self.flows is not None and value in self.flows.silent:
-                history = self.flows.mark(x)
-            known[history] = value
+            variable.windows.setdefault(key, {})[history] = value
+            if self.flows is not None:
+                self.flows.note(history, x)
 
     def forget(self, outs: Sequence[Tensor], values: Sequence[Value]) -> None:
         """What Functions have computed has the histories that they give it, from now on, also for those who record nothing."""
@@ -144,33 +143,23 @@ class Variables:
         if self.selections.made:
             self.selections.require_current(x)
         key = key_of(x)
+        if self.flows is not None:
+            return self.followed(x, variable, key, self.flows)
         known = variable.windows.get(key)
         if known is None:
             known = variable.windows[key] = self.seen_first(variable, key)
-        if not mode.enabled and len(known) == 1 and self.flows is None:
+        if not mode.enabled and len(known) == 1:
             return next(iter(known.values()))
-        history = self.history(x)
-        marked = type(history) is Mark
-        if not mode.enabled and not marked:
+        history = history_of(x)
+        if not mode.enabled:
             return known.get(history) or next(iter(known.values()))
         found = known.get(history)
-        if found is None and history is not None and not marked:
+        if found is None and history is not None:
             found = known.get(WRITTEN)
         if found is None:
             found = self.stop(next(iter(known.values())), history)
-        found = known[history] = self.read(found)
+        known[history] = found
         return found
-
-    def read(self, value: Value) -> Value:
-        """A value as it is read now: what was not recorded has no gradient for who records."""
-        if self.flows is None or not mode.enabled or value not in self.flows.silent:
-            return value
-        return self.append(Node(UNRECORDED, (value,), {}, [value.layout], flags=[False]))
-
-    def history(self, x: Tensor) -> Any:
-        """What ``history_of`` says; of what has no history a mark, if it has one."""
-        found = history_of(x)
-        return found if found is not None or self.flows is None else self.flows.mark_of(x)
 
     def line_of(self, x: Tensor) -> str:
         """Where the program has computed what a tensor holds."""
@@ -192,15 +181,9 @@ class Variables:
         """The value of a tensor that has another history than the one of which it shares the memory."""
         if isinstance(history, tuple) or isinstance(history, GraphNode):
             return value  # of a custom Function, which gives what it has computed a history of its own
-        marked, flows = type(history) is Mark, self.flows
-        cut = history is None or marked
-        if cut and value.requires_grad is False and not (marked and flows is not None and value in flows.tangible):
+        if history is None and value.requires_grad is False:
             return value
-        if not marked or flows is None:
-            return self.append(Node(STOP, (value,), {}, [value.layout], flags=[not cut]))
-        if value not in flows.stops:
-            flows.stops[value] = self.append(Node(STOP, (value,), {}, [value.layout], flags=[False]))
-        return flows.stops[value]
+        return self.append(Node(STOP, (value,), {}, [value.layout], flags=[history is not None]))
 
     def admit(self, x: Tensor) -> Variable:
         """A storage that is seen for the first time: of a constant."""
@@ -262,23 +245,21 @@ class Variables:
             begins: whether it, or what it is a view of, had no history before.
 
         NOTE [Unrecorded writes]: under ``no_grad``, or through what is detached, values change and histories stay: whoever had one
-        keeps it, with the new values. A recorded write through what is detached leaves two histories on one memory.
+        keeps it, with the new values. A recorded write through what is detached leaves two histories on one memory, of which
+        lineages tell, where they are followed.
 
         Raises:
-            GraphError: it does, or the write is to a part that has gaps.
+            GraphError: it does, and they are not; the write is to a part that has gaps.
         """
-        variable, key = self.table[id(x._storage_.array)], key_of(x)
+        variable, key, flows = self.table[id(x._storage_.array)], key_of(x), self.flows
         self.selections.note_written(x)
-        mark = None if self.flows is None else self.flows.mark_of(x)
-        mark = mark if mark is not None and mark.detached else None
         known = variable.windows.get(variable.root, {WRITTEN: variable.value})
-        if begins and mode.enabled and requires_grad(x):
+        if begins and mode.enabled and requires_grad(x) and flows is None:
             self.require_one_history(known)
-        if self.flows is not None:
-            self.require_alike(known, mark)
         assert out.layout is not None
         if out.layout.dtype is not key[1].dtype:
             out = self.add("to_dtype", (out,), {"dtype": key[1].dtype}, out.layout.like(key[1].dtype))
+        before = variable.value if flows is None else self.of_lineage(variable, variable.root, flows.lineage(x), flows)
         start, root = variable.root
         if key == variable.root and out.layout is root:
             value = out
@@ -286,19 +267,23 @@ class Variables:
             self.require_inside(variable, key)
             size = root.dtype.itemsize
             place = {"size": key[1].shape, "stride": key[1].strides, "storage_offset": (key[0] - start) // size}
-            before = variable.value if mark is None else known.get(mark) or self.stop(variable.value, mark)
-            value = self.scattered(self.read(before), out, place, root)
+            read = self.unrecorded(before, flows) if flows is not None and before in flows.silent and mode.enabled else before
+            value = self.scattered(read, out, place, root)
         variable.writes += 1
         recorded = mode.enabled and requires_grad(x)
-        kept = {} if self.flows is None else self.flows.kept(known, mark is not None, mode.enabled)
         if not recorded:
             out.requires_grad = value.requires_grad = False
-            kept |= {history: old for history, old in known.items() if history is not None and old.requires_grad is not False}
-        windows = {history: self.overwrite(old, value, mark is not None) for history, old in kept.items()}
-        if mark is not None:
-            windows[mark] = value
-        if recorded or not windows:
-            windows[WRITTEN] = value
+        if flows is not None:
+            windows = self.written(variable, flows.lineage(x), before, value, flows)
+        else:
+            kept = (
+                {}
+                if recorded
+                else {history: old for history, old in known.items() if history is not None and old.requires_grad is not False}
+            )
+            windows = {history: self.overwrite(old, value) for history, old in kept.items()}
+            if recorded or not windows:
+                windows[WRITTEN] = value
         variable.value, variable.windows = next(iter(windows.values())), {variable.root: windows}
 
     def require_one_history(self, known: dict[Any, Value]) -> None:
@@ -308,16 +293,6 @@ class Variables:
             GraphError: it does.
         """
         if any(history is not None and value.requires_grad is not False for history, value in known.items()):
-            self.refuse_histories()
-
-    def require_alike(self, known: dict[Any, Value], mark: Mark | None) -> None:
-        """Refuse memory that was written to through another detached tensor, which has derivatives of its own since.
-
-        Raises:
-            GraphError: it was.
-        """
-        tangible = self.flows.tangible if self.flows is not None else ()
-        if any(type(history) is Mark and history is not mark and value in tangible for history, value in known.items()):
             self.refuse_histories()
 
     def refuse_histories(self) -> NoReturn:
@@ -353,7 +328,10 @@ class Variables:
 
     def add(self, name: str, ins: tuple, attributes: dict, layout: Layout) -> Value:
         """A node of one result, which is what its operands are: recorded, or not."""
-        return self.append(Node(OPS[name], ins, attributes, [layout]))
+        node = Node(OPS[name], ins, attributes, [layout])
+        if self.flows is not None and not any(value.requires_grad is not False for value in node.values()):
+            node.outs[0].requires_grad = False
+        return self.append(node)
 
     def append(self, node: Node, recorded: bool = True) -> Value:
         """Write a node down; its first result.
@@ -436,6 +414,9 @@ def number_of(x: Tensor) -> Any:
     layout = x.layout
     if not layout.numel or layout.dtype.numpy.kind not in "biuf" or on_gpu(layout):
         return x
-    elements = x._storage_.array.view(layout.dtype.numpy)
-    bits = x._storage_.array.view(np.uint8).reshape(layout.numel, -1)
-    return elements.flat[0].item() if (bits == bits[0]).all() else x
+    array = x._storage_.array
+    if layout.numel > 1:
+        bits = array.view(np.uint8).reshape(layout.numel, -1)
+        if not (bits == bits[0]).all():
+            return x
+    return array.view(layout.dtype.numpy).flat[0].item()

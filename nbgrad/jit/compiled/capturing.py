@@ -13,6 +13,7 @@ from ...base.nested import Tree
 from ...graph.edges import Node, edge_of
 from ...graph.saved import freed_backward
 from ...graph.task import target
+from ...modes.inference import is_inference
 from ...modes.numbers import ITEMS, Number
 from ...modes.overrides import has_function
 from ...tensors.tensor import Tensor
@@ -66,8 +67,9 @@ def captured(
     before: Snapshot | None = None,
     selves: Set[int] = frozenset(),
     seen: Container[int] = (),
-) -> tuple[Graph, list, list[int], list[str], list[Form | None], Tree, Effects]:
-    """The graph of a call, the leaves of its result, which of them are numbers, their histories, forms and structure, and effects.
+) -> tuple[Graph, list, tuple[list[int], list[int]], list[str], list[Form | None], Tree, Effects]:
+    """The graph of a call, the leaves of its result, which of them are numbers, and which are tensors of an inference mode inside,
+    their histories, forms and structure, and effects.
 
     Args:
         numbers: leaves that are floats or ints, and inputs of the graph.
@@ -104,11 +106,12 @@ def captured(
         floats = [k for k, x in enumerate(results) if isinstance(x, Number)]
         results = [x.tensor if isinstance(x, Number) else x for x in results]
         refuse_results(results, structure)
+        inferred = [] if mode.inference else [k for k, x in enumerate(results) if isinstance(x, Tensor) and is_inference(x)]
         forms = forms_of(results, active.given, effects.kept())
         write_outputs(active, effects, results, forms)
         histories = histories_of(results, forms[: len(results)], hosted, effects)
         results = [x.layout.plain().template if isinstance(x, Tensor) else x for x in results]  # which holds no elements
-    return active.graph, results, floats, histories, forms, structure, effects
+    return active.graph, results, (floats, inferred), histories, forms, structure, effects
 
 
 def traced_arguments(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 from ...base.grad_mode import enable_grad
 from ...base.nested import Tree
+from ...modes.inference import mark_inference
 from ...native.actors import COUNTED, LISTED, SINGLE
 from ...tensors.tensor import Tensor
 from ...views import is_grad_leaf
@@ -76,6 +77,7 @@ class Run:
         side_effects: what it does beside computing its results; None if nothing.
         words: of the calls in which random numbers are drawn, for such a pass: the steps return them behind their results.
         numbers: leaves of the arguments that are numbers, and words of the program; ``floats``: leaves of the result that are.
+        inferred: leaves of the result that the function makes in an inference mode of its own.
         asking: the first node that depends on values; None if the program asks for none.
         parts: what the program was made from.
         cost: what its capture took; ``given``: the structure of the arguments, ``paths``: where their leaves are.
@@ -103,6 +105,7 @@ class Run:
     words: list[Value]
     numbers: frozenset[int]
     floats: list[int]
+    inferred: list[int]
     once: bool
     passes: bool
     leaves: dict[int, None]
@@ -116,7 +119,7 @@ class Run:
         self.slow: Callable | None = None
         self.lock = self.state.lock if self.side_effects is not None and self.side_effects.keep is not None else None
         one = len(parts.values) == 1
-        flat = not self.floats and (self.tree.kind is None if one else tree_of_several(self.tree))
+        flat = not (self.floats or self.inferred) and (self.tree.kind is None if one else tree_of_several(self.tree))
         natively: list[Any] = [None]
         if self.side_effects is None:
             recorded = self.recorded if parts.live else None
@@ -163,14 +166,16 @@ class Run:
     def finish(self, outs: Any, inputs: Any) -> Any:
         """The result, of what native code returned."""
         if self.side_effects is not None:
-            return outs if outs is MISSED else self.tree.unflatten(self.with_floats(outs))
-        return outs if self.direct else self.tree.unflatten(self.with_floats(self.program.leaves(outs, inputs)))
+            return outs if outs is MISSED else self.tree.unflatten(self.as_returned(outs))
+        return outs if self.direct else self.tree.unflatten(self.as_returned(self.program.leaves(outs, inputs)))
 
-    def with_floats(self, leaves: list) -> list:
-        """The leaves of the result, with numbers where the function returns such."""
+    def as_returned(self, leaves: list) -> list:
+        """The leaves of the result, with numbers and inference tensors where the function returns such."""
         for k in self.floats:
             x = leaves[k]
             leaves[k] = x.item() if isinstance(x, Tensor) else x  # an argument as it came
+        for k in self.inferred:
+            mark_inference(leaves[k])
         return leaves
 
     def fits(self, inputs: list[Tensor]) -> bool:

@@ -113,7 +113,7 @@ class Variant(Run):
         """The same; ``states`` of the function where it is to be captured again with these."""
         known = self.guards.tensors
         own = selves(self.guards, self.inputs(leaves))
-        graph, results, self.floats, histories, forms, self.tree, effects = beginning_again(
+        graph, results, (self.floats, self.inferred), histories, forms, self.tree, effects = beginning_again(
             lambda hosted: captured(
                 fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states, self.before, own, self.guards.seen
             ),

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Container, Sequence
 
+import numpy as np
+
 from ...base.errors import GraphError
 from ...base.grad_mode import no_grad
 from ...func.forward import jvp as func_jvp
@@ -19,6 +21,7 @@ from ..ir.ir import Block, Control, Node, Value, copy_block, map_values, values_
 from ..ir.replay import run_block, tells
 from ..passes.drop_stops import drop_stops
 from ..passes.eliminate_dead import eliminate_dead, needed_nodes
+from ..passes.liveness import live_operands, live_values
 from ..passes.merge_calls import merge_calls
 from ..passes.retrace import constants_of, example, examples_of, leaves, retrace, run_flagged, traced
 from .cut import recomputed, saved_values
@@ -290,6 +293,7 @@ def transpose(graph: Graph, linear: Sequence[int] | None = None) -> Graph:
     joint = Joint(flat, examples_of(flat, ()))
     for node in joint.reverse:
         leave_out_unread(node)
+    take_zeros(joint.graph, joint.reverse, {joint.grads[k] for k in places if joint.grads[k] is not None})
     reads = {value for node in joint.reverse for value in node.values()} - set(joint.graph.constants)
     nodes = [*recomputed(joint.primal, reads, ()), *joint.reverse]
     read = {value for node in nodes for value in node.values()}
@@ -299,6 +303,24 @@ def transpose(graph: Graph, linear: Sequence[int] | None = None) -> Graph:
     parameters = [value for k, value in enumerate(joint.inputs) if k not in places]
     inputs, grads = [*parameters, *joint.cotangents], [joint.grads[k] for k in places]
     return part(inputs, nodes, grads, joint.graph.constants, f"{graph.name}_transposed", set(nodes))
+
+
+def take_zeros(graph: Graph, nodes: Sequence[Node], outputs: set[Value]) -> None:
+    """Let loops and branches have zeros in the place of operands that outputs do not depend on, whatever these are."""
+    live = live_values(nodes, outputs)
+    for node in nodes:
+        places = live_operands(node, {k for k, value in enumerate(node.outs) if value in live})
+        if places is not None:
+            node.ins = tuple([value if k in places else zero_like(graph, value) for k, value in enumerate(node.ins)])
+
+
+def zero_like(graph: Graph, value: Any) -> Any:
+    """A constant of a graph that is zero, in the place of a value."""
+    if not isinstance(value, Value) or value.layout is None or value.is_constant:
+        return value
+    zero = Value(value.layout, False, data=np.zeros((), value.layout.descr).item())
+    graph.constants.append(zero)
+    return zero
 
 
 def leave_out_unread(node: Node) -> None:

@@ -9,6 +9,7 @@ from ..ir.ir import Value
 from ..ir.steps import DeviceLaunch, Launch, Place, Schedule, Window
 from ..nodes.updates import UPDATE, plan_of_update
 from .launches import launch
+from .memory import last_reads
 from .multi_tensor_updates import join_updates
 
 __all__ = ["add_commits"]
@@ -22,11 +23,13 @@ def add_commits(schedule: Schedule, commits: Sequence[tuple[Value, Value]], retu
         returned: values that the program returns.
     """
     seen = {schedule.owner(value) for value in returned}
-    waiting = dict(commits)
-    for at, step in enumerate(schedule.steps):
+    waiting, read = dict(commits), last_reads(schedule)
+    stops = [at for at, step in enumerate(schedule.steps) if not isinstance(step, (Launch, DeviceLaunch))]
+    begin = stops[-1] + 1 if stops else 0  # what runs in the middle of a program may look at anything, or be where it stops
+    for at, step in enumerate(schedule.steps[begin:], begin):
         if isinstance(step, (Launch, DeviceLaunch)) and step.nodes and step.nodes[0].op is UPDATE:
-            made = update_in_place(at, step, waiting, seen, schedule)
-            if made is not None:
+            made = update_in_place(step, waiting, seen, schedule)
+            if made is not None and all(read.get(value, at) <= at for value in (*made.writes, *step.writes)):
                 schedule.steps[at] = made
                 for target in made.writes:
                     del waiting[target]
@@ -49,9 +52,9 @@ def copy(window: Window, value: Value, target: Value, schedule: Schedule) -> Lau
 
 
 def update_in_place(
-    at: int, step: Launch | DeviceLaunch, commits: dict[Value, Value], seen: set[Value], schedule: Schedule
+    step: Launch | DeviceLaunch, commits: dict[Value, Value], seen: set[Value], schedule: Schedule
 ) -> Launch | DeviceLaunch | None:
-    """The launch that writes an update over what it updates; None where somebody would see that too early."""
+    """The launch that writes an update over what it updates; None where a caller would see that, or it reads what it writes."""
     (node,) = step.nodes
     count = node.attributes["outputs"]
     targets = [schedule.owner(value) for value in node.ins[:count]]
@@ -62,12 +65,6 @@ def update_in_place(
             or schedule.window(commits[target]) != schedule.window(out)
             or schedule.window(value) != Window(Place(target), target.layout)
             or out in seen
-        ):
-            return None
-    late = [*targets, *node.outs]
-    for later in schedule.steps[at + 1 :]:
-        if not isinstance(later, (Launch, DeviceLaunch)) or any(
-            isinstance(read, Place) and read.value in late for read in later.reads
         ):
             return None
     operands = [*node.ins, *node.attributes["numbers"]]

@@ -29,6 +29,7 @@ __all__ = ["Group", "Space", "formula_of", "is_half", "plan_of_group", "space_of
 
 MOST_CALLS = 64  # in a loop: LLVM takes longer and longer, and registers are few
 MOST_POINTERS = 40
+NUMBERS = frozenset((int, float, bool))
 
 
 class Space(NamedTuple):
@@ -45,15 +46,19 @@ def space_of(node: Node) -> Space | None:
     op = node.op
     if not isinstance(op, Elementwise) or op.integer_divisor or len(node.outs) != 1:
         return None
-    kinds = tuple([x.layout if isinstance(x, Value) else type(x) for x in node.ins])
-    out = node.outs[0].layout
-    layouts = [x for x in kinds if type(x) is Layout]
-    if out is None or not layouts or any(x.special or x.device is not out.device for x in layouts):
-        return None
-    if any(type(x) is not Layout and x not in (int, float, bool) for x in kinds):
+    out, kinds = node.outs[0].layout, list[Any]()
+    for x in node.ins:
+        kind = x.layout if isinstance(x, Value) else type(x)
+        if type(kind) is Layout:
+            if out is None or kind.special or kind.device is not out.device:
+                return None
+        elif kind not in NUMBERS:
+            return None
+        kinds.append(kind)
+    if out is None or NUMBERS.issuperset(kinds):
         return None
     try:
-        dtype = dtype_of_kinds(op, kinds)
+        dtype = dtype_of_kinds(op, tuple(kinds))
     except NbgradError:
         return None
     if dtype not in (float32, float64, float16, bfloat16) or out.dtype is not (bool_ if op.predicate else dtype) or not out.dense:

@@ -126,17 +126,17 @@ class Stages:
 
     def add(self, node: Node) -> None:
         """The next call, which is no view."""
-        windows = [self.made.window(value) for value in node.values()]
-        space = space_of(node)
+        values, space = node.values(), space_of(node)
+        windows = [self.made.window(value) for value in values]
         if space is not None:
             host = self.host_of_numbers(node, space, windows)
-            self.join(node, host or self.group_for(node, space, windows), number=host is not None)
+            self.join(node, host or self.group_for(node, space, values, windows), number=host is not None)
             return
         fold = row_fold(node)
         if fold is None or fold.space in self.apart:
             self.call(node, [window.place.value for window in windows])
             return
-        group = self.group_for(node, fold.space, windows)
+        group = self.group_for(node, fold.space, values, windows)
         group.folds[node] = fold
         self.join(node, group, number=True)
 
@@ -157,10 +157,10 @@ class Stages:
         self.ready.update(dict.fromkeys(node.outs, stage + 1))
         self.after[node] = None
 
-    def group_for(self, node: Node, space: Space, windows: list[Window]) -> Group:
+    def group_for(self, node: Node, space: Space, values: list[Value], windows: list[Window]) -> Group:
         """The first loop of a space that may compute a call, where its operands are at hand or in memory."""
         stage = 0
-        for value, window in zip(node.values(), windows):
+        for value, window in zip(values, windows):
             root = window.place.value
             home = self.homes.get(root)
             joins = home is not None and home.space == space

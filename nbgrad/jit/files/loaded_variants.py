@@ -85,7 +85,8 @@ class LoadedVariant(Run):
     def __init__(self, file: File, record: dict[str, Any], given: Tree):
         self.state = State()
         self.given, self.paths, self.tree = given, list(record["paths"]), read_tree(record["result"])
-        self.guards, self.floats = Guards(None), [int(k) for k in record["floats"]]
+        self.guards = Guards(None)
+        self.floats, self.inferred = ([int(k) for k in record[name]] for name in ("floats", "inferred"))
         kinds = list(map(read_kind, record["kinds"]))
         self.numbers = frozenset([k for k, kind in enumerate(kinds) if kind in NUMBERS.values()])
         given_kinds = [kind for k, kind in enumerate(kinds) if isinstance(kind[0], Layout) or k in self.numbers]

@@ -45,9 +45,9 @@ class Names:
             return False
         for k in range(0, len(self.names), 3):
             holder, key, held = self.names[k : k + 3]
-            found = original(member_of(holder, key))
+            found = member_of(holder, key)
             if found is not held:
-                if not equal(found, held):
+                if (found := original(found)) is not held and not equal(found, held):
                     return False
                 self.names[k + 2] = found
         for k in range(0, len(self.cells), 2):

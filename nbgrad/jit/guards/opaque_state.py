@@ -9,12 +9,12 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from array import array
 from contextvars import ContextVar
-from functools import partial
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from io import IOBase
 from operator import length_hint
+from pickle import dumps
 from threading import local
 from types import GeneratorType
 from typing import Any, Callable, Iterator
@@ -101,29 +101,72 @@ def state_of_iterator(value: Any) -> tuple:
 
 
 def state_of_random(x: Any) -> tuple:
-    """Of Python's generators: a version, 625 ints, and a number that waits; as bytes, which take a quarter of what a text takes."""
-    state = x.getstate()
-    try:
-        version, words, waiting = state
-        return array("Q", words).tobytes(), repr((version, waiting))
-    except (TypeError, ValueError, OverflowError):  # of a class that has a state of its own
-        return (repr(state),)
+    """Of Python's generators: 625 words, and a number that waits."""
+    words = words_of_random(x)
+    return (repr(x.getstate()),) if words is None else (words,)  # of a class that has a state of its own
 
 
+def state_of_numpy(x: Any) -> tuple:
+    """Of NumPy's older generators: the same."""
+    words = words_of_numpy(x)
+    return (dumps(x.get_state(legacy=False)) if words is None else words,)
+
+
+def words_of_random(x: Any) -> bytes | None:
+    """All that a generator of Python's own class is, as it lies in memory, which a capture asks for several times; else None.
+
+    ``getstate`` makes 625 ints of it (benchmarks/test_graph_costs.py).
+    """
+    base: Any = type(x).__base__
+    return memory_of(x, base) + repr(x.gauss_next).encode() if base.__module__ == "_random" else None
+
+
+def words_of_numpy(x: Any) -> bytes | None:
+    """The same of NumPy's older generators on the one source of bits of which the memory is known."""
+    kind: Any = type(x)
+    known = kind.__name__ == "RandomState" and type(x._bit_generator).__name__ == "MT19937" and tells_all(kind)
+    return numpy_memory(x) if known else None
+
+
+def numpy_memory(x: Any) -> bytes:
+    """What an older generator is itself, with a number that waits, and 625 words of its source of bits."""
+    return memory_of(x, type(x)) + ctypes.string_at(x._bit_generator.ctypes.state_address, SOURCE)
+
+
+@cache
+def tells_all(kind: Any) -> bool:
+    """Whether this version of NumPy keeps all of that there: tried out, for nothing says so."""
+    x = kind(0)
+    found = [numpy_memory(x)]
+    for _ in range(2):  # the first call draws two numbers, the second takes the one that waits
+        x.standard_normal()
+        found.append(numpy_memory(x))
+    _, words, place, *_ = x.get_state()
+    return len(set(found)) == 3 and found[2][-SOURCE:] == words.tobytes() + place.to_bytes(4, sys.byteorder)
+
+
+SOURCE = 4 * 625
 GENERATORS: dict[str, Callable[[Any], tuple]] = {
     "getstate": state_of_random,
-    "get_state": lambda x: tuple([part.tobytes() if hasattr(part, "tobytes") else repr(part) for part in x.get_state()]),
-    "bit_generator": lambda x: (repr(x.bit_generator.state),),
+    "get_state": state_of_numpy,
+    "bit_generator": lambda x: (dumps(x.bit_generator.state),),
 }
+
+
+@lru_cache(maxsize=2)
+def state_behind(read: Callable[[Any], Any], x: Any, words: bytes) -> Any:
+    """The state of a generator that is these words, as it takes it: nearly always the one of the capture before."""
+    return read(x)
 
 
 def keeper(value: Any) -> Callable[[], None] | None:
     """``put_back()``, for the state that an object has now; None where that cannot be put back."""
     kind = type(value)
     if kind.__module__ == "random" or kind.__module__.startswith("numpy.random."):
-        for read, write in SETTERS.items():
-            if hasattr(value, read):
-                return partial(getattr(value, write), getattr(value, read)())
+        for name, (write, read, words_of) in SETTERS.items():
+            if hasattr(value, name):
+                words = words_of(value)
+                return partial(getattr(value, write), read(value) if words is None else state_behind(read, value, words))
         bits = getattr(value, "bit_generator", None)
         return None if bits is None else partial(setattr, bits, "state", bits.state)
     if isinstance(value, (os._Environ, local)):
@@ -137,7 +180,7 @@ def keeper(value: Any) -> Callable[[], None] | None:
         before = value.get(keeper)  # an object that no variable holds
         return None if before is keeper else partial(value.set, before)  # type: ignore[return-value]
     if kind is RANGE:
-        return partial(write_words, value, words_of(value))
+        return partial(write_words, value, memory_of(value, RANGE))  # whose ``__setstate__`` goes no way back from Python 3.12 on
     if kind in REWOUND:
         reduced = value.__reduce__()
         return partial(value.__setstate__, reduced[2]) if len(reduced) == 3 else None
@@ -164,17 +207,20 @@ def refill(held: Any, before: dict) -> None:
             held[key] = value
 
 
-def words_of(value: Any) -> bytes:
-    """What an iterator over a range is: numbers alone. Its ``__setstate__`` goes no way back from Python 3.12 on."""
-    return ctypes.string_at(id(value) + object.__basicsize__, RANGE.__basicsize__ - object.__basicsize__)
+def memory_of(value: Any, kind: type) -> bytes:
+    """What an object has in memory of a class in C, its own or one that this inherits from."""
+    return ctypes.string_at(id(value) + object.__basicsize__, kind.__basicsize__ - object.__basicsize__)
 
 
 def write_words(value: Any, words: bytes) -> None:
-    """Let it be that again."""
+    """Let an iterator over a range, which is numbers alone, be what it was."""
     ctypes.memmove(id(value) + object.__basicsize__, words, len(words))
 
 
-SETTERS = {"getstate": "setstate", "get_state": "set_state"}
+SETTERS: dict[str, tuple[str, Callable[[Any], Any], Callable[[Any], bytes | None]]] = {
+    "getstate": ("setstate", lambda x: x.getstate(), words_of_random),
+    "get_state": ("set_state", lambda x: x.get_state(legacy=False), words_of_numpy),
+}
 SAMPLES: tuple[Any, ...] = iter([]), iter(()), iter(range(0)), reversed([]), iter(""), iter("\xff"), iter(b""), iter(bytearray())
 REWOUND = frozenset(map(type, SAMPLES))
 # How a program may take from an iterator that it names, one that cannot be put back; "for" stands for loops.

@@ -36,17 +36,16 @@ WRITTEN: Any = object()  # the history of what was computed by a write: any that
 
 
 class Mark:
-    """What stands for the history of a tensor that has none, and shares its memory with others: see Flows of capture/flows.py.
+    """What stands for the lineage of a detached tensor: NOTE [Lineages] of capture/flows.py.
 
     Attributes:
         tensor: it, held so that its identity is not used again.
-        detached: whether it was detached; else it is a view that was made under ``no_grad``, and lies where its base does.
     """
 
-    __slots__ = ("tensor", "detached")
+    __slots__ = ("tensor",)
 
-    def __init__(self, tensor: Tensor, detached: bool):
-        self.tensor, self.detached = tensor, detached
+    def __init__(self, tensor: Tensor):
+        self.tensor = tensor
 
 
 def history_of(x: Tensor) -> Any:

@@ -7,7 +7,7 @@ constants.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, Sequence
+from typing import AbstractSet as Set, Any, Callable, Iterator, Sequence
 
 from ...ops.core import Op
 from ...tensors.layout import Layout, layout_of
@@ -67,6 +67,7 @@ class Control:
             an effect are neither dropped nor merged, and keep their order.
         changing: of loops ``changing(node)``: how many of the first inputs of its blocks, which all take its operands, change from
             trip to trip.
+        live: of loops and branches ``live(node, outs)``: which operands some results depend on, by their places; None: on all.
         waits: whether all that stands before it runs before it: what it changes may be what they read.
         last: whether it runs at the end of a run, behind all that could stop that.
         plain: ``plain(node, tensors) -> results``: what ``run`` gives of plain tensors where nothing is recorded; None: ``run``.
@@ -81,6 +82,7 @@ class Control:
         self.steps: Callable[[Node, Any], Any] | None = None
         self.plain: Callable[[Node, list], Sequence[Any]] | None = None
         self.changing: Callable[[Node], int] | None = None
+        self.live: Callable[[Node, Set[int]], Set[int] | None] | None = None
         CONTROLS[name] = self
 
     def __repr__(self) -> str:

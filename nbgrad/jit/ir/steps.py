@@ -179,11 +179,18 @@ class Guard:
 Step = Launch | DeviceLaunch | Host | Words | Guard | Repeat
 
 
-class Schedule(NamedTuple):
-    """The steps of a graph, and where values are that have no memory of their own."""
+class Schedule:
+    """The steps of a graph, and where its values are.
 
-    steps: list[Step]
-    windows: dict[Value, Window]
+    Attributes:
+        windows: of values that have no memory of their own; ``wholes``: of others, once somebody has asked, which many do.
+    """
+
+    __slots__ = ("steps", "windows", "wholes")
+
+    def __init__(self, steps: list[Step], windows: dict[Value, Window]):
+        self.steps, self.windows = steps, windows
+        self.wholes: dict[Value, Window] = {}
 
     def owner(self, value: Value) -> Value:
         """On whose memory a value is."""
@@ -192,10 +199,10 @@ class Schedule(NamedTuple):
 
     def window(self, value: Value) -> Window:
         """Where a value is: on its own memory if it is no view."""
-        found = self.windows.get(value)
+        found = self.windows.get(value) or self.wholes.get(value)
         if found is None:
             assert value.layout is not None
-            found = Window(Place(value), value.layout)
+            found = self.wholes[value] = Window(Place(value), value.layout)
         return found
 
 

@@ -9,35 +9,54 @@ is as pure as a product.
 While a program is captured, generators do not move: the capture counts, so that what the program does is done by the graph alone.
 States that were read in between (a checkpoint, ``fork_rng``) are places in that count, and calls that the program takes again are
 the same values again. Generators that the program makes itself, and seeds, are constants.
+
+Where only a run knows how many calls are taken (a loop that a test ends, a branch), the loop or branch takes the words of the next
+call (a ``reserve`` of none) and gives those of the call behind its own. What the program draws afterwards is drawn by these, and a
+node ``advance`` has the generator follow at the end of a run, behind all that could stop it.
 """
 
 from __future__ import annotations
 
+from functools import reduce
 from threading import local
-from typing import TYPE_CHECKING, Any, Sequence
-from weakref import WeakKeyDictionary
+from typing import Any, Sequence
 
 import numpy as np
 
 from ...base.calls import CALLS
-from ...base.dtypes import DTYPES, int64, uint8
+from ...base.dtypes import DTYPES, int64
 from ...base.errors import GraphError
 from ...creation.generators import WORD, Generator, generator_of, signed
+from ...dispatch.launches import need
 from ...graph.edges import next_seq
 from ...lowering.random import random_plan
+from ...modes.batched import Batched, wrap_batched
 from ...modes.traced import capture_of_thread
 from ...native.plans import Plan
-from ...tensors.layout import Layout, layout_of
+from ...tensors.batch_levels import random_levels, state as batches
+from ...tensors.layout import layout_of
 from ...tensors.storage import CPU, device as device_of, wrap_array
 from ...tensors.tensor import Tensor, native, new_tensor
 from ..ir.devices import generator_attributes
 from ..ir.ir import Block, Control, Node, Value
 from ..ir.steps import Words
 
-if TYPE_CHECKING:
-    from ..capture.capture import Trace
-
-__all__ = ["DRAW", "RESERVE", "Drawn", "Draws", "Supply", "plan_of_draw", "shifted", "steps_of_reserve", "words_of"]
+__all__ = [
+    "ADVANCE",
+    "DRAW",
+    "RESERVE",
+    "Drawn",
+    "WordTensors",
+    "advance",
+    "attributes_of",
+    "drawn",
+    "of_batch",
+    "plan_of_draw",
+    "shifted",
+    "steps_of_reserve",
+    "word_tensors",
+    "words_of",
+]
 
 WordTensors = tuple[Tensor, ...]  # seed, number of the call, and of a GPU a third word
 WORD_LAYOUT = layout_of(int64, (), None, CPU)
@@ -56,7 +75,8 @@ def shifted(words: tuple[int, ...], calls: int) -> tuple[int, ...]:
 
 
 def word_of(x: Tensor) -> int:
-    """The word in a tensor, whatever marks it has."""
+    """The word in a tensor, whatever marks it has, and whether it is computed yet."""
+    need((x,))
     return int(x._storage_.array.view(np.int64)[x._offset_ // 8])
 
 
@@ -64,13 +84,13 @@ class Drawn(GraphError):
     """A step of a loop draws.
 
     Attributes:
-        counts: how many calls it takes, by generator.
+        counts: how many calls it takes, by generator; None where that depends on values.
     """
 
-    counts: dict[Generator, int]
+    counts: dict[Generator, int | None]
 
     @classmethod
-    def calls(cls, counts: dict[Generator, int]) -> Drawn:
+    def calls(cls, counts: dict[Generator, int | None]) -> Drawn:
         """The error."""
         made = cls("random numbers are drawn in a step. Hint: draw outside.")
         made.counts = counts
@@ -94,9 +114,19 @@ def reserved(
     """
     trace, source = capture_of_thread(), generator_for(generator, device)
     if trace is not None:
-        words: WordTensors = trace.draws.words(source, count)
+        words: WordTensors = trace.draws.words(source, count) if count else trace.draws.next_words(source)
+    else:
+        words = word_tensors(shifted(source.reserve(count if ahead is None else 0), ahead or 0))
+    return tuple(map(of_batch, words))
+
+
+def of_batch(words: Tensor) -> Tensor:
+    """Words for the batches that are open: where these draw other numbers for each element, they are a batch themselves."""
+    levels = random_levels() if batches.levels else ()
+    if not levels:
         return words
-    return word_tensors(shifted(source.reserve(count if ahead is None else 0), ahead or 0))
+    whole = CALLS["expand_shape"](words, (*[level.size for level in levels], *words.layout.shape))
+    return wrap_batched(whole, levels)
 
 
 def launched(plan: Plan, operands: tuple) -> Tensor:
@@ -106,8 +136,10 @@ def launched(plan: Plan, operands: tuple) -> Tensor:
 
 
 def drawn(node: Any, values: Any, *words: Tensor, **attributes: Any) -> tuple[Tensor]:
-    """The numbers of a call."""
+    """The numbers of a call; of a batch of its words those of all elements, as of one call."""
     trace = capture_of_thread()
+    if any(type(x) is Batched for x in words):
+        return (drawn_for_batch(words, attributes),)
     operands = *map(word_of, words), attributes["a"], attributes["b"]
     launch = trace.pending.fresh if trace is not None and trace.late else launched
     made = launch(plan_for(**attributes), operands)
@@ -117,8 +149,39 @@ def drawn(node: Any, values: Any, *words: Tensor, **attributes: Any) -> tuple[Te
     return (made,)
 
 
+def advance(generator: Generator, first: Tensor, last: Tensor) -> None:
+    """Take the calls between two: their numbers, of which only a run knows the last one.
+
+    Raises:
+        GraphError: the elements of a batch take different numbers of calls.
+    """
+    if type(first) is Batched or type(last) is Batched:
+        raise GraphError("vmap: the elements of a batch take as many random numbers as values say. Hint: draw them outside.")
+    trace = capture_of_thread()
+    if trace is not None:
+        trace.draws.advance(generator, first, last)
+    else:
+        generator.reserve(word_of(last) - word_of(first))
+
+
+def advanced(node: Node, values: dict, *calls: Tensor, generator: Generator | None = None, device: str = "cpu") -> tuple:
+    """The same, as a node."""
+    advance(generator_for(generator, device), *calls)
+    return ()
+
+
+def drawn_for_batch(words: Sequence[Tensor], attributes: dict[str, Any]) -> Tensor:
+    """The numbers of a batch."""
+    levels = next(x._levels_ for x in words if type(x) is Batched)
+    one = [reduce(lambda value, _: CALLS["select"](value, 0, 0), levels, x._value_) if type(x) is Batched else x for x in words]
+    shape = (*[level.size for level in levels], *attributes["shape"])
+    return wrap_batched(drawn(None, None, *one, **{**attributes, "shape": shape})[0], levels)
+
+
 RESERVE = Control("reserve", reserved, effect="random")
 DRAW = Control("draw", drawn)
+ADVANCE = Control("advance", advanced, effect="random")
+ADVANCE.last = True
 
 
 def plan_for(distribution: str, dtype: str, shape: tuple[int, ...], a: Any, b: Any, device: str = "cpu") -> Plan:
@@ -174,140 +237,7 @@ def words_of(graph: Block) -> list[Value]:
     return [value for node in graph.nodes if node.op is RESERVE for value in node.outs]
 
 
-class Stream:
-    """The calls that a captured program takes from a generator.
-
-    Attributes:
-        start: the words of the generator's next call, when the program began.
-        taken: for the place of a call where some are taken, their words, how many they are, and the node.
-        place: how many calls lie behind the program; ``end``: how many were ever taken.
-    """
-
-    __slots__ = ("start", "taken", "place", "end")
-
-    def __init__(self, generator: Generator):
-        self.start = generator.reserve(0)
-        self.taken: dict[int, tuple[WordTensors, int, Node]] = {}
-        self.place = self.end = 0
-
-
-class Supply:
-    """Calls that were taken outside of a block.
-
-    Attributes:
-        first: the words of the first.
-        place: how many the block has taken.
-    """
-
-    __slots__ = ("first", "place")
-
-    def __init__(self, *words: Tensor):
-        self.first, self.place = words, 0
-
-    def words(self, count: int) -> WordTensors:
-        """Those of the next calls."""
-        seed, call, *rest = self.first
-        call = CALLS["add"](call, self.place) if self.place else call
-        self.place += count
-        return (seed, call, *rest)
-
-
-class Draws:
-    """What a captured program draws.
-
-    Attributes:
-        streams: by generator.
-        states: states that the program has read: the generators, and their places.
-        made: generators that the program makes.
-        supply: by generator, calls that the block gets from outside.
-    """
-
-    def __init__(self, trace: Trace):
-        self.trace = trace
-        self.supply: dict[Generator, Supply] = {}
-        self.streams: dict[Generator, Stream] = {}
-        self.states: list[tuple[Tensor, Generator, int]] = []
-        self.made: WeakKeyDictionary[Generator, None] = WeakKeyDictionary()
-
-    def note_made(self, generator: Generator) -> None:
-        """The program makes a generator."""
-        self.made[generator] = None
-
-    def is_made(self, generator: Generator) -> bool:
-        """Whether the program makes a generator."""
-        return generator in self.made
-
-    def stream(self, generator: Generator) -> Stream:
-        """What is taken from a generator."""
-        found = self.streams.get(generator)
-        if found is None:
-            found = self.streams[generator] = Stream(generator)
-        return found
-
-    def words(self, generator: Generator, count: int = 1) -> WordTensors:
-        """The words of the first of the program's next calls.
-
-        Raises:
-            GraphError: calls are taken back, and taken again in other portions.
-        """
-        if generator in self.made:
-            return word_tensors(generator.reserve(count))
-        if generator in self.supply:
-            return self.supply[generator].words(count)
-        stream = self.stream(generator)
-        if stream.place == stream.end:
-            self.reserve(generator, stream, count)
-        found = stream.taken.get(stream.place)
-        if found is None or found[1] != count:
-            self.trace.refuse("random numbers are drawn again in other portions", "seed the generator outside")
-        stream.place += count
-        return stream.taken[stream.place - count][0]
-
-    def reserve(self, generator: Generator, stream: Stream, count: int) -> None:
-        """Write down that calls are taken."""
-        self.trace.depth += 1  # what is made here is no constant
-        words = word_tensors(shifted(stream.start, stream.end))
-        self.trace.depth -= 1
-        default = generator_of(None, generator.device)
-        attributes: dict[str, Any] = (
-            {"generator": generator} if generator is not default else generator_attributes(generator.device)
-        )
-        node = self.trace.add(RESERVE, (), attributes if count == 1 else {**attributes, "count": count}, words)
-        self.trace.follow(words, next_seq())
-        stream.taken[stream.end] = words, count, node
-        stream.end += count
-
-    def numbers(self, distribution: str, layout: Layout, generator: Generator, a: Any, b: Any) -> Tensor:
-        """The numbers of the program's next call, in a layout that a kernel can fill."""
-        attributes = {"distribution": distribution, "dtype": layout.dtype.name, "shape": layout.shape, "a": a, "b": b}
-        attributes |= generator_attributes(layout.device)
-        return drawn(None, None, *self.words(generator), **attributes)[0]
-
-    def state(self, generator: Generator) -> Tensor:
-        """Something that stands for the state of a generator: ``restore`` knows it, and values it has none."""
-        state = native.tensor(layout_of(uint8, (16,), None, CPU).template, wrap_array(np.zeros(16, np.uint8)), 0, False, None)
-        self.states.append((state, generator, (self.supply.get(generator) or self.stream(generator)).place))
-        return state
-
-    def restore(self, generator: Generator, state: Tensor) -> bool:
-        """Return to a state that the program has read; False of any other one.
-
-        Raises:
-            GraphError: another generator's.
-        """
-        for known, owner, place in self.states:
-            if known is state:
-                if owner is not generator:
-                    self.trace.refuse("set_state: gets the state of another generator", "use that generator")
-                (self.supply.get(generator) or self.stream(generator)).place = place
-                return True
-        return False
-
-    def finish(self) -> None:
-        """The program has ended: calls that it has taken back are not taken by the graph."""
-        for stream in self.streams.values():
-            for place, (_, count, node) in stream.taken.items():
-                if place >= stream.place:
-                    node.attributes["ahead"] = place - stream.place
-                elif place + count > stream.place:
-                    self.trace.refuse("a part of some random numbers is taken back", "seed the generator outside")
+def attributes_of(generator: Generator) -> dict[str, Any]:
+    """How nodes name a generator: the default one by its device."""
+    default = generator_of(None, generator.device)
+    return {"generator": generator} if generator is not default else generator_attributes(generator.device)

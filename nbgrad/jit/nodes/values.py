@@ -112,7 +112,7 @@ def refuse_in_body(graph: Block) -> None:
     for node in graph.nodes:
         effect = node.effect
         if effect == "random":
-            what, hint = "random numbers are drawn", "scan and map hold that; or draw outside"
+            what, hint = "random numbers are drawn", "draw outside"
         elif effect == "guard" or getattr(node.op, "sized_by_values", False):
             what, hint = "Python reads values", "nbgrad.where chooses by values"
         else:

@@ -29,6 +29,7 @@ class Rewriting:
         returned: the owners of memory that is returned.
         old: values that were there before.
         outputs: the values that are returned.
+        moved: views of what took the place of other values, and views of these: the windows of all others are as they were.
     """
 
     def __init__(self, graph: Graph, table: dict[Value, Value] | None = None):
@@ -38,19 +39,26 @@ class Rewriting:
         self.old = {*graph.inputs, *graph.constants}
         self.outputs = set(values_in(tuple(graph.outputs)))
         self.returned = {self.places.owner(value) for value in self.outputs}
+        self.moved: set[Value] = set()
 
     def read(self, node: Node) -> None:
         """Let a node read what took the place of its operands; note where its results are, if they are views."""
-        table = self.table
-        if not table.keys().isdisjoint(node.values()):
+        table, values = self.table, node.values()
+        changed = not table.keys().isdisjoint(values)
+        if changed:
             node.replace(self.now)
             self.changed = True
         for block in node.blocks:
             if not table.keys().isdisjoint(block.free()):
                 block.replace(self.now)
                 self.changed = True
-        if node.op.kind in VIEWS:
+        if node.op.kind in VIEWS and (changed or not self.moved.isdisjoint(values) or self.lacks_windows(node)):
             note_view(node, self.places)
+            self.moved.update(node.outs)
+
+    def lacks_windows(self, node: Node) -> bool:
+        """Whether a node may give views of which nobody has noted where they are."""
+        return not self.places.windows.keys() >= set(node.outs)
 
     def now(self, value: Value) -> Value:
         """What stands for a value."""

@@ -18,7 +18,7 @@ from typing import Any, Callable, Iterator
 
 import numpy as np
 
-__all__ = ["gemm_address", "PREFIX", "eliminated", "packs_operands", "triangular_solver"]
+__all__ = ["gemm_address", "PREFIX", "core_name", "eliminated", "packs_operands", "triangular_solver"]
 
 # cblas_<letter>gemm
 PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
@@ -98,8 +98,14 @@ def gemm_address(dtype: str) -> int:
 @cache
 def packs_operands() -> bool:
     """Whether products of matrices give the same bits however their operands lie: NOTE [Packed operands] of lowering/linalg.py."""
+    return core_name() in PACKING
+
+
+def core_name() -> bytes:
+    """The processor whose kernels OpenBLAS uses, as it calls it; nothing of another library."""
     found = next(filter(None, map(find, CORE_NAMES)), 0)
-    return bool(found) and ctypes.CFUNCTYPE(ctypes.c_char_p)(found)() in PACKING
+    name: bytes = ctypes.CFUNCTYPE(ctypes.c_char_p)(found)() if found else b""
+    return name
 
 
 # ---- LAPACK and BLAS on arrays ---------------------------------------------------------------------------------------

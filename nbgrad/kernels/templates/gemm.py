@@ -1,4 +1,4 @@
-"""Matrix products: one kernel for a batch of them, which calls BLAS or, for integers and tiny matrices, multiplies.
+"""Matrix products: one kernel for a batch of them, which calls BLAS or, where there is none, as for integers, multiplies.
 
 NOTE [Product record]: int64 words.
    0 address of cblas_?gemm (0: none)      1, 2 how A and B are stored (``AS_IS``, ``TRANSPOSED``)
@@ -18,12 +18,10 @@ from typing import Callable
 
 from ..texts import in_dtype, late_text
 
-__all__ = ["AS_IS", "TRANSPOSED", "gemm", "blas_call", "is_tiny", "move_to", "row_products", "column_sums", "typed_parts"]
+__all__ = ["AS_IS", "TRANSPOSED", "gemm", "blas_call", "move_to", "row_products", "column_sums", "typed_parts"]
 
 AS_IS, TRANSPOSED = 111, 112  # CblasNoTrans, CblasTrans
 ROW_MAJOR = 101
-# Multiply-adds below which the call of BLAS costs more than the work: see benchmarks/test_kernels.py.
-TINY = 512
 
 
 def gemm(start, stop, args):
@@ -53,19 +51,6 @@ def gemm(start, stop, args):
             c += first * size * word(record, 8)
         begin(c, rows, columns, word(record, 8), bias_at, word(record, 10), word(record, 14), word(record, 9))
         add_product(record, a, b, c, rows, columns, k)
-
-
-def product_of_any_size(record, a, b, c, rows, columns, k):
-    """C = A @ B (+ C where it holds a bias)."""
-    if word(record, 0) == 0 or is_tiny(rows, columns, k):
-        multiply(record, a, b, c, rows, columns, k)
-    else:
-        call_blas(record, a, b, c, rows, columns, k)
-
-
-def is_tiny(rows: int, columns: int, k: int) -> bool:
-    """Whether a block is multiplied here, although there is a BLAS."""
-    return rows * columns * k <= TINY
 
 
 def move_to(walk, batch, which):
@@ -182,12 +167,13 @@ def itemsize():
 
 
 @cache
-def typed_parts(dtype: str, blas_only: bool) -> tuple[tuple[str, Callable], ...]:
+def typed_parts(dtype: str, blas: bool) -> tuple[tuple[str, Callable], ...]:
     """The functions that ``gemm`` calls, for one dtype, as bindings of a Program.
 
     Args:
-        blas_only: for products all of whose blocks are BLAS's. Their kernel is a call and little more; our own loops take
-            LLVM as long as all else of a small program (benchmarks/test_graph_costs.py).
+        blas: whether there is a BLAS for it. The kernel is then a call and little more, however small the matrices are: our own
+            loops add products in another order, and take LLVM as long as all else of a small program
+            (benchmarks/test_graph_costs.py).
     """
     zero = {"f": "0.0", "c": "0j"}.get(dtype[0], "0")
     one = {"f": "1.0", "c": "(1 + 0j)"}.get(dtype[0], "1")
@@ -197,11 +183,7 @@ def typed_parts(dtype: str, blas_only: bool) -> tuple[tuple[str, Callable], ...]
     names = "begin", "itemsize", "multiply", "complex_call"
     begin, itemsize, multiply, complex_call = late_text(text, f"gemm {dtype}", {}, *names)
     call = complex_call if dtype.startswith("complex") else blas_call
-    shared = ("begin", begin), ("itemsize", itemsize), ("move_all", move_all)
-    if blas_only:
-        return *shared, ("add_product", call)
-    own = ("is_tiny", is_tiny), ("multiply", multiply)
-    return *shared, ("add_product", product_of_any_size), *own, ("call_blas", call)
+    return ("begin", begin), ("itemsize", itemsize), ("move_all", move_all), ("add_product", call if blas else multiply)
 
 
 VECTOR_TEXT = '''
