@@ -12,8 +12,10 @@ import struct
 from functools import cache, lru_cache, partial, wraps
 from typing import Any, Callable, NamedTuple
 
+import numpy as np
+
 from ..base.bounded import MOST_PLANS, keep
-from ..base.dtypes import BOOL, DType, as_word, get_default_dtype
+from ..base.dtypes import BOOL, DType, as_word, bfloat16, bool_, float16, get_default_dtype, int16, uint8
 from ..base.grad_mode import special
 from ..dispatch.plans import Formula, elementwise_plan
 from ..kernels.cpu.build import Program, address
@@ -21,7 +23,7 @@ from ..kernels.templates.join import constant
 from ..native.plans import Plan, pack_record
 from ..ops.expr import symbol
 from ..tensors.choices import current
-from ..tensors.layout import Layout
+from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import Device, elsewhere
 from ..tensors.tensor import Tensor, native
 
@@ -64,11 +66,18 @@ class FactoryPlan(Plan):
     op: Factory
 
 
+# As what the CPU's memory is filled: kernels compute with these dtypes as with wider numbers.
+BITS = {bool_: uint8, float16: int16, bfloat16: int16}
+
+
 @lru_cache(maxsize=MOST_PLANS)
 def fill_plan(op: str, layout: Layout) -> Plan:
-    """The launch that fills a dense tensor with a number."""
-    plan = elementwise_plan(FILL, layout.dtype, (None,), (layout,), plan_type=FactoryPlan)
-    plan.op = Factory(op)
+    """The launch that fills a dense tensor with a number; on the CPU with its bits, where ``BITS`` says so."""
+    seen = layout
+    if layout.memory is None and layout.dtype in BITS:
+        seen = layout_of(BITS[layout.dtype], layout.shape, layout.strides, layout.device)
+    plan = elementwise_plan(FILL, seen.dtype, (None,), (seen,), plan_type=FactoryPlan)
+    plan.op, plan.outs = Factory(op), (layout.template,)
     return plan
 
 
@@ -83,6 +92,10 @@ def fill_launch(op: str, layout: Layout, number: Any) -> Callable[[], Tensor]:
         plan.op = Factory(op)
         return partial(native.fresh, plan)
     dtype = layout.dtype
+    if layout.memory is None and dtype in BITS:
+        with np.errstate(over="ignore"):  # what is too large becomes infinite
+            number = int(np.array(number).astype(layout.descr).view(BITS[dtype].numpy))
+        return partial(native.fresh, fill_plan(op, layout), number)
     kind = complex if dtype.is_complex else float if dtype.is_floating_point else bool if dtype.category == BOOL else int
     value = kind(number)
     return partial(native.fresh, fill_plan(op, layout), as_word(int(value)) if isinstance(value, int) else value)

@@ -31,8 +31,8 @@ def keep_freed_pages() -> None:
 
     glibc gives what is free at the end of its heap back to the system once that is more than twice the largest mapping that was
     ever freed, at first 256 KB: less than the temporaries of a call or two, and the next call's pages were fresh ones, which took
-    longer than its kernels (the recorded log density of 50,000 normal numbers 350 us, 108 us without). To free one mapping of
-    ``KEPT_BY_C`` bytes, which nobody touched, is all that it takes. Other C libraries do nothing of the kind.
+    longer than its kernels (benchmarks/decisions.md). To free one mapping of ``KEPT_BY_C`` bytes, which nobody touched, is all
+    that it takes. Other C libraries do nothing of the kind.
     """
     if sys.platform == "linux" and config.KEPT_MEMORY:
         allocate = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(("malloc", ctypes.pythonapi))
