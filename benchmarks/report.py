@@ -6,7 +6,6 @@ Markdown and the headline rows between the markers in ``README.md``.
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.cuda.report import update as update_gpu
 from benchmarks.harness import OURS, RESULTS, ROOT, Result, Spread
+from benchmarks.records import records_in, replace_between
 
-__all__ = ["Row", "newest", "plot", "records_in", "results_in", "rows_of", "show", "update_operations", "update_readme"]
+__all__ = ["Row", "plot", "results_in", "rows_of", "show", "update_operations", "update_readme"]
 
 PREFIXES = {"s": {1.0: "", 1e-3: "m", 1e-6: "µ", 1e-9: "n"}, "B": {1e9: "G", 1e6: "M", 1e3: "k", 1.0: ""}}
 START, END = "<!-- benchmarks:start -->", "<!-- benchmarks:end -->"
@@ -174,27 +175,6 @@ def plot(results: Sequence[Result], path: Path) -> None:
     pyplot.close(figure)
 
 
-def records_in(folder: Path) -> list[tuple[Path, dict[str, Any]]]:
-    """The results of a folder with their files, in the order in which their runs finished, by their own clocks.
-
-    Raises:
-        FileNotFoundError: no run has been recorded.
-    """
-    found = [(path, json.loads(path.read_text(encoding="utf-8"))) for path in folder.glob("*.json")]
-    if not found:
-        raise FileNotFoundError(f"report: no results in {folder}, expected a JSON file. Hint: run `make bench` first.")
-    return sorted(found, key=lambda pair: pair[1]["finished"])
-
-
-def newest(folder: Path = RESULTS) -> Path:
-    """The results file whose run finished last.
-
-    Raises:
-        FileNotFoundError: no run has been recorded.
-    """
-    return records_in(folder)[-1][0]
-
-
 def markdown(rows: Sequence[Row]) -> Iterator[str]:
     """The lines of a Markdown table."""
     yield "| benchmark | nbgrad | peer | ratio (p10-p90) | budget | | other ratios |"
@@ -234,19 +214,6 @@ def headline(record: Mapping[str, Any], link: str) -> str:
     rows = [row for name in HEADLINES for result in results if result.name == name for row in rows_of(result)]
     total = score([row for result in results for row in rows_of(result)])
     return "\n".join([*markdown(rows), "", f"[All rows: {total}]({link}). {provenance(record)}"])
-
-
-def replace_between(text: str, start: str, end: str, content: str) -> str:
-    """``text`` with ``content`` between the two markers, which stay.
-
-    Raises:
-        ValueError: a marker is missing, or they stand in the wrong order.
-    """
-    head, found_start, rest = text.partition(start)
-    _, found_end, tail = rest.partition(end)
-    if not (found_start and found_end):
-        raise ValueError(f"report: no {start} followed by {end} in the text. Hint: add both, on lines of their own.")
-    return f"{head}{start}\n{content}\n{end}{tail}"
 
 
 def update_readme(readme: Path = ROOT / "README.md", folder: Path = RESULTS) -> Path:
@@ -347,8 +314,6 @@ def update_operations(page: Path = PAGE, folder: Path = RESULTS / "operations") 
 
 
 if __name__ == "__main__":
-    from benchmarks.cuda.report import update as update_gpu
-
     try:
         print(f"docs/performance.md: table from {update_operations().name}")
     except (FileNotFoundError, LookupError) as error:

@@ -185,7 +185,8 @@ def test_the_page_of_performance_is_what_the_report_writes(tmp_path):
 
 def test_the_tables_of_benchmarks_are_what_the_report_writes():
     """The README's table, and the whole one that it leads to, say what the newest committed record says."""
-    from benchmarks.report import END, START, headline, newest, page, replace_between
+    from benchmarks.records import newest, replace_between
+    from benchmarks.report import END, START, headline, page
 
     source, readme = newest(), (ROOT / "README.md").read_text(encoding="utf-8")
     record, whole = json.loads(source.read_text(encoding="utf-8")), source.with_suffix(".md")
@@ -209,7 +210,8 @@ def test_benchmarks_and_modules_that_are_named_exist():
 def test_costs_are_in_the_page_of_performance():
     """Docstrings, comments and the other pages say what and why; figures, which rot, are told once, beside their benchmark."""
     from benchmarks.cuda import report as gpu
-    from benchmarks.report import END, START, replace_between
+    from benchmarks.records import replace_between
+    from benchmarks.report import END, START
 
     figures = re.compile(r"\d ?(?:us|µs|ms|ns)\b|\d → \d|\d of torch's time|\d times (?:as (?:long|fast)|the speed)")
     allowed = {"nbgrad/profiling/events.py": "0.000us", "nbgrad/dispatch/plans.py": "in ns"}  # a result, and the unit of a model

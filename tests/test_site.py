@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 import nbgrad
-from benchmarks.report import replace_between
+from benchmarks.records import replace_between
 from tools import gallery, reference, stubs
 
 ROOT = Path(__file__).parents[1]

@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import replace_between
+from benchmarks.records import replace_between
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES, PICTURES = ROOT / "examples", ROOT / "docs" / "pictures"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.harness import ROOT
-from benchmarks.report import newest, records_in, replace_between
+from benchmarks.records import newest, records_in, replace_between
 
 from .run import RESULTS, told
 
