@@ -35,7 +35,7 @@ TILES = tuple(f"{listed}tile_{name}" for listed in ("", "listed_") for name in (
 TURNS = tuple(f"turn_{size}" for size in (1, 2, 4, 8, 16))
 INTRINSICS = (*POINTERS, *WALKING, *WORDS, *TILES, *TURNS, "few", "abreast", "eight_wide", "one_by_one")
 
-COMPILER_VERSION = 3  # of what ``kernels/compiler`` makes of a program: raised with it, so that no older object is taken
+COMPILER_VERSION = 4  # of what ``kernels/compiler`` makes of a program: raised with it, so that no older object is taken
 
 # What kernels may call by another name, that of a binding.
 OPERATORS = {"+": operator.add, "*": operator.mul, "|": operator.or_, "&": operator.and_}
