@@ -19,25 +19,12 @@ __all__ = ["others", "program_of"]
 Program = Callable[[Any], Callable[[], Any]]
 
 
-def of_vectors(function: Callable[..., Any], count: int = 1) -> Callable[..., Program]:
-    """A function of vectors of ``n`` normal numbers."""
+def of_arrays(function: Callable[..., Any], count: int = 1) -> Callable[..., Program]:
+    """A function of so many arrays of normal numbers, whose sizes a row says."""
 
-    def sized(n: int) -> Program:
+    def sized(*shape: int) -> Program:
         def program(lib: Any) -> Callable[[], Any]:
-            f, operands = lib.compiled(function), [lib.array(numbers_of((n,), seed)) for seed in range(count)]
-            return lambda: lib.note(f(lib.np, *operands))
-
-        return program
-
-    return sized
-
-
-def of_matrices(function: Callable[..., Any], count: int = 1) -> Callable[..., Program]:
-    """A function of matrices of normal numbers."""
-
-    def sized(rows: int, columns: int) -> Program:
-        def program(lib: Any) -> Callable[[], Any]:
-            f, operands = lib.compiled(function), [lib.array(numbers_of((rows, columns), seed)) for seed in range(count)]
+            f, operands = lib.compiled(function), [lib.array(numbers_of(shape, seed)) for seed in range(count)]
             return lambda: lib.note(f(lib.np, *operands))
 
         return program
@@ -52,17 +39,17 @@ def softmax(np_: Any, x: Any) -> Any:
 
 # By the row's name.
 PROGRAMS: dict[str, Callable[..., Program]] = {
-    "add": of_vectors(lambda np_, x, y: x + y, 2),
-    "exp": of_vectors(lambda np_, x: np_.exp(x)),
-    "tanh": of_vectors(lambda np_, x: np_.tanh(x)),
-    "sum": of_vectors(lambda np_, x: x.sum()),
-    "cumsum": of_vectors(lambda np_, x: np_.cumsum(x)),
-    "sort of 16M": of_vectors(lambda np_, x: np_.sort(x)),
-    "tanh(2x + 1) exp(-x²), compiled": of_vectors(lambda np_, x: np_.tanh(x * 2 + 1) * np_.exp(-x * x)),
-    "sum of rows": of_matrices(lambda np_, x: x.sum(1)),
-    "sum of columns": of_matrices(lambda np_, x: x.sum(0)),
-    "softmax 65536x1024": of_matrices(softmax),
-    "product 4096 float32": of_matrices(lambda np_, x, y: x @ y, 2),
+    "add": of_arrays(lambda np_, x, y: x + y, 2),
+    "exp": of_arrays(lambda np_, x: np_.exp(x)),
+    "tanh": of_arrays(lambda np_, x: np_.tanh(x)),
+    "sum": of_arrays(lambda np_, x: x.sum()),
+    "cumsum": of_arrays(lambda np_, x: np_.cumsum(x)),
+    "sort of 16M": of_arrays(lambda np_, x: np_.sort(x)),
+    "tanh(2x + 1) exp(-x²), compiled": of_arrays(lambda np_, x: np_.tanh(x * 2 + 1) * np_.exp(-x * x)),
+    "sum of rows": of_arrays(lambda np_, x: x.sum(1)),
+    "sum of columns": of_arrays(lambda np_, x: x.sum(0)),
+    "softmax 65536x1024": of_arrays(softmax),
+    "product 4096 float32": of_arrays(lambda np_, x, y: x @ y, 2),
 }
 
 

@@ -104,8 +104,7 @@ class GradScaler:
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
-            if not self._used:
-                self._used = True
+            self._used = True
             return outputs * full((), self._scale, device=outputs.device)  # of a half type the product is float32's scale
         if isinstance(outputs, Iterable):
             made = map(self.scale, outputs)

@@ -85,19 +85,28 @@ def from_numpy(array: np.ndarray) -> Tensor:
     if not array.dtype.isnative or not array.flags.aligned:
         return flat_tensor(np.ascontiguousarray(array, dtype.numpy).reshape(-1), dtype, array.shape)
     if type(array) is np.ndarray and array.flags.c_contiguous:
-        out = new_tensor(wrap_array(array.reshape(-1), array.flags.writeable), layout_of(dtype, array.shape, None, CPU))
-        return newly_made(out) if special else out
-    if any(s < 0 for s in array.strides):
-        raise RangeError(f"from_numpy: the array has negative strides {array.strides}, tensors have none. Hint: array.copy().")
-    if any(s % dtype.itemsize for s in array.strides):
-        raise RangeError(
-            f"from_numpy: strides {array.strides} are no multiples of the {dtype.itemsize} bytes of an element. Hint: array.copy()."
-        )
-    strides = None if array.flags.c_contiguous else tuple(s // dtype.itemsize for s in array.strides)
-    span = 1 + sum((n - 1) * s for n, s in zip(array.shape, array.strides)) // dtype.itemsize if array.size else 0
-    flat = np.lib.stride_tricks.as_strided(array, (span,), (dtype.itemsize,), writeable=array.flags.writeable)
+        flat, strides = array.reshape(-1), None
+    else:
+        flat, strides = strided_memory(array, dtype.itemsize)
     out = new_tensor(wrap_array(flat, array.flags.writeable), layout_of(dtype, array.shape, strides, CPU))
     return newly_made(out) if special else out
+
+
+def strided_memory(array: np.ndarray, itemsize: int) -> tuple[np.ndarray, tuple[int, ...] | None]:
+    """The memory of an array of any strides, as a vector, and these in elements; None: it is in one piece.
+
+    Raises:
+        RangeError: strides that are negative, or no multiples of the element.
+    """
+    if any(s < 0 for s in array.strides):
+        raise RangeError(f"from_numpy: the array has negative strides {array.strides}, tensors have none. Hint: array.copy().")
+    if any(s % itemsize for s in array.strides):
+        raise RangeError(
+            f"from_numpy: strides {array.strides} are no multiples of the {itemsize} bytes of an element. Hint: array.copy()."
+        )
+    strides = None if array.flags.c_contiguous else tuple(s // itemsize for s in array.strides)
+    span = 1 + sum((n - 1) * s for n, s in zip(array.shape, array.strides)) // itemsize if array.size else 0
+    return np.lib.stride_tricks.as_strided(array, (span,), (itemsize,), writeable=array.flags.writeable), strides
 
 
 def live_tensor(array: np.ndarray) -> Tensor:

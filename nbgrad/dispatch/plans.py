@@ -92,10 +92,10 @@ def iterator() -> int:
 @late
 def turner() -> int:
     """Address of the iterator by tiles."""
-    from ..kernels.templates.iterate import convert, move
+    from ..kernels.templates.iterate import convert, locate, move
     from ..kernels.templates.turned import copy_tile, squares, turned
 
-    bindings = (("move", move), ("convert", convert), ("copy_tile", copy_tile), ("squares", squares))
+    bindings = (("move", move), ("convert", convert), ("locate", locate), ("copy_tile", copy_tile), ("squares", squares))
     return address(Program("turned iteration", turned, None, bindings))
 
 

@@ -382,14 +382,14 @@ def changed_plan(source: Layout | None, out: Layout, writer: GeneralPlan) -> Gen
     """The launch that copies ``source`` (or makes zeros) and then writes as ``writer`` does."""
     kernel, count, params = 0, 0, b""
     if source is not None:
-        kernel, units, own_words = taken_apart(copy_plan(source, out).record)
-        count, params = out.numel if units == -1 else units, struct.pack(f"{len(own_words)}q", *own_words)
+        kernel, count, words = taken_apart(copy_plan(source, out))
+        params = struct.pack(f"{len(words)}q", *words)
     own, first = struct.unpack_from("q", complete(writer.record))[0], CHANGED_WORDS.size
     zeros = 0 if source is not None else out.numel * out.dtype.itemsize
-    words = CHANGED_WORDS.pack(zeros, kernel, count, first, own, first + len(params)) + params + writer.record[80:]
+    head = CHANGED_WORDS.pack(zeros, kernel, count, first, own, first + len(params))
     layouts = writer.layouts if source is None else (source, *writer.layouts)
     flags = flags_of(max(out.numel, writer.layouts[0].numel))
-    record = pack_record(changed_address(), 1, 1, 2, (0,) * len(layouts), flags, words)
+    record = pack_record(changed_address(), 1, 1, 2, (0,) * len(layouts), flags, head + params + writer.record[80:])
     return GeneralPlan(record, (out.template, ONE_STATUS.template), layouts)
 
 

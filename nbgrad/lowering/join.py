@@ -57,10 +57,10 @@ def place_plan(out: Layout, parts: list[Part], zero: bool, whole: Layout | None 
     first = 8 * (2 + 6 * len(parts))
     for k, part in enumerate(parts):
         plan = copy_plan(part.layout, layout_of(out.dtype, part.shape, part.strides, out.device))
-        kernel, units, words = taken_apart(plan.record)
+        kernel, units, words = taken_apart(plan)
         entries += [
             kernel,
-            plan.outs[0].layout.numel if units == -1 else units,
+            units,
             part.offset * itemsize,
             first + 8 * len(params),
             k if whole is None else 0,

@@ -197,12 +197,15 @@ def known(record: bytes) -> bytes:
     return record.packed or record if type(record) is LateRecord else record
 
 
-def taken_apart(record: bytes) -> tuple[Any, Any, tuple[Any, ...]]:
-    """The kernel of a record, found now, its units of work (-1: the first result's elements), and the kernel's own parameters."""
+def taken_apart(plan: Plan) -> tuple[Any, Any, tuple[Any, ...]]:
+    """The kernel of a launch, found now, its units of work, and the kernel's own parameters."""
+    record = plan.record
     if isinstance(record, OpenRecord):
-        return record.given[0], record.given[1], tuple(record.given[6])
-    words = struct.unpack(f"{len(record) // 8}q", complete(record))
-    return words[0], words[1], words[8 + words[4] :]
+        kernel, units, parameters = record.given[0], record.given[1], tuple(record.given[6])
+    else:
+        words = struct.unpack(f"{len(record) // 8}q", complete(record))
+        kernel, units, parameters = words[0], words[1], words[8 + words[4] :]
+    return kernel, plan.outs[0].layout.numel if units == -1 else units, parameters
 
 
 def parameters_at(record: bytes, at: int) -> bytes | Callable[[], bytes]:

@@ -276,7 +276,7 @@ class Module(Stateful, Convertible):
             memo.add(self)
         yield prefix, self
         for name, module in self._own(MODULE):
-            yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+            yield from module.named_modules(memo, join(prefix, name), remove_duplicate)
 
     def _named(self, prefix: str, recurse: bool, remove_duplicate: bool, *kinds: str) -> Iterator[tuple[str, Any]]:
         return self._named_members(lambda module: module._own(*kinds), prefix, recurse, remove_duplicate)

@@ -10,7 +10,7 @@ import pytest
 
 import nbgrad
 from nbgrad.base import config
-from tests.functions import Nested, Stop
+from tests.functions import Nested, Returns, Stop
 from tests.helpers import leaf
 
 # Nodes of a chain over which nothing may recurse: Python's own recursion ends at a thousand, the processor's stack much later.
@@ -277,29 +277,23 @@ def test_a_recursion_limit_that_is_set_within_a_nested_pass_stays(chosen):
     """What others have set meanwhile is theirs; else the old limit comes back, also behind an error."""
     limit = sys.getrecursionlimit()
 
-    class Setting(nbgrad.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, inner):
-            ctx.inner = inner
-            return x * 1
+    def inner(g):
+        if chosen is None:
+            raise ValueError
+        sys.setrecursionlimit(chosen)
+        return g
 
-        @staticmethod
-        def backward(ctx, g):
-            if ctx.inner:
-                with nbgrad.enable_grad():
-                    Setting.apply(leaf(1.0), False).backward()
-            elif chosen is not None:
-                sys.setrecursionlimit(chosen)
-            else:
-                raise ValueError
-            return g, None
+    def outer(g):
+        with nbgrad.enable_grad():
+            Returns.apply(leaf(1.0), inner).backward()
+        return g
 
     try:
         if chosen is None:
             with pytest.raises(ValueError):
-                Setting.apply(leaf(1.0), True).backward()
+                Returns.apply(leaf(1.0), outer).backward()
         else:
-            Setting.apply(leaf(1.0), True).backward()
+            Returns.apply(leaf(1.0), outer).backward()
         assert sys.getrecursionlimit() == (chosen or limit)
     finally:
         sys.setrecursionlimit(limit)

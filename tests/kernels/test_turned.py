@@ -107,14 +107,14 @@ def test_launches_of_several_kernels_do_each_tile_once():
     """A join, and a copy that is written to, take over how many tiles a copy has. As many as elements would do all of it anew."""
     x = nbgrad.rand(130, 70).t().layout
     out = layout_of(x.dtype, x.shape, None, x.device)
-    _, tiles, _ = taken_apart(copy_plan(x, out).record)
+    _, tiles, _ = taken_apart(copy_plan(x, out))
     rows = ROWS[4]
     assert tiles == -(-130 // (TILE // 4 // rows)) * -(-70 // rows)
-    _, _, (_, parts, _, count, *_) = taken_apart(place_plan(out, [Part(x, x.shape, out.strides, 0)], False).record)
+    _, _, (_, parts, _, count, *_) = taken_apart(place_plan(out, [Part(x, x.shape, out.strides, 0)], False))
     assert (parts, count) == (1, tiles)
     turned, index = nbgrad.rand(130, 70).t(), nbgrad.tensor([[1] * 130])
     whole = turned.scatter(0, index, 1.0)
     assert nbgrad.equal(turned.scatter(0, index, 2.0), turned.contiguous().scatter(0, index, 2.0)) and whole[1].sum() == 130
     writer = GeneralPlan(pack_record(0, 1, 1, 2, (0, 0), 0, (7,)), (), (index.layout, out))
-    _, _, (_, _, count, *_) = taken_apart(changed_plan(x, out, writer).record)
+    _, _, (_, _, count, *_) = taken_apart(changed_plan(x, out, writer))
     assert count == tiles

@@ -102,17 +102,11 @@ def turned(start, stop, args):
                 size, cast, how = word(entry, 0), word(entry, 2), word(entry, 3)
                 strides = shape + 8 * dims + 8 * (dims + 2) * k
                 down, across = word(strides, dims), word(strides, dims + 1)
-                memory = pointer_word(args, 1 + k) + row * down + column * across
-                outer = rest
-                for back in range(dims):
-                    d = dims - 1 - back
-                    extent = word(shape, d)
-                    memory += outer % extent * word(strides, d)
-                    outer //= extent
+                memory = pointer_word(args, 1 + k)
+                if how != 1:  # the outer dimensions, as if a row of one element came behind them
+                    memory = locate(memory + row * down + column * across, rest, 0, dims + 1, shape, strides)
                 raw = buffers + 2 * room * k
                 ready = raw + room
-                if how == 1:
-                    memory = pointer_word(args, 1 + k)
                 if after != 0 and cast != 0:
                     convert(cast, raw, ready, count, pair)
                 if how != 1 and (after != 0 or k >= outs):
