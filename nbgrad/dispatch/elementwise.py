@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any, Callable
 
-from ..base.bounded import keep
+from ..base.bounded import keep_plan
 from ..base.calls import CALLS
 from ..base.dtypes import of_default_dtype
 from ..base.errors import ArgumentError
@@ -129,10 +129,10 @@ class ElementwiseCall:
             if must_ask(op, kinds) or self.stores and stores_with_care(kinds):
                 return None
             plan = self.plans[key]
-            return None if op.integer_divisor and not plan.compute.differentiable else keep(found, key, plan)
+            return None if op.integer_divisor and not plan.compute.differentiable else keep_plan(found, key, plan)
         plan = self.plans.copied(key)
         if plan is not None:
-            return keep(found, key, plan)
+            return keep_plan(found, key, plan)
         return None if must_ask(op, kinds_in(key, len(op.operands))) else self.plans[key]
 
     def planned(self, kinds: tuple) -> ElementwisePlan | None:
