@@ -83,7 +83,7 @@ def launched(op: Elementwise, operands: tuple) -> Tensor:
 
 def call_under_hooks(op: Elementwise, operands: tuple, attributes: dict | None) -> Tensor | None:
     """A quick call where saved-tensor hooks are the only mode: they see the node (benchmarks/test_checkpoint.py)."""
-    for active in special:
+    for active in special[:]:
         if type(active) is not EnteredHooks:
             return None
     if attributes is not None or is_marked(operands):
