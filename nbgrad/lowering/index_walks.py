@@ -300,8 +300,8 @@ def write_launch(op: str, walk_of: Callable, reduction: str, layout: Layout, ind
 
 def write_plan(layout: Layout, index: Layout, values: Layout, walk: IndexWalk, reduction: str) -> GeneralPlan:
     """The launch of a write: into the tensor, and its status."""
-    if layout.dtype is bool_ and reduction == "add":
-        reduction = "or"
+    if layout.dtype is bool_:
+        reduction = {"add": "or", "prod": "and"}.get(reduction, reduction)
     kind = as_bits(layout).dtype.name if reduction == "set" else layout.dtype.compute
     kernel = address(Program(f"scatter_{reduction}", scatter(kind, reduction), None))
     strides = values.strides if values.shape == walk.shape else shapes.expanded(values, walk.shape)[1]
