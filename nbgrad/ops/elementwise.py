@@ -354,6 +354,42 @@ elementwise(
 )
 
 
+def _powers(x, y, z):
+    """The greatest, and e to the power of each above it."""
+    top = scalar.maximum(scalar.maximum(x, y), z)
+    return top, *(scalar.exp(each - top) for each in (x, y, z))
+
+
+def _log_of_three(x, y, z):
+    top, *powers = _powers(x, y, z)
+    return top + scalar.log(powers[0] + powers[1] + powers[2])
+
+
+def _share_of_three(k, x, y, z):
+    _, *powers = _powers(x, y, z)
+    return powers[k] / (powers[0] + powers[1] + powers[2])
+
+
+elementwise(
+    "path_score",
+    lambda x, y, z, barrier, score: _log_of_three(x, y, z + barrier) + score,
+    {
+        "x": lambda x, y, z, barrier: _share_of_three(0, x, y, z + barrier),
+        "y": lambda x, y, z, barrier: _share_of_three(1, x, y, z + barrier),
+        "z": lambda x, y, z, barrier: _share_of_three(2, x, y, z + barrier),
+        "barrier": lambda x, y, z, barrier: _share_of_three(2, x, y, z + barrier),
+        "score": lambda: 1,
+    },
+    policy="floating",
+    method=False,
+    function=False,
+    inplace=False,
+    out=False,
+    public="ctc_loss",
+    doc="log(e**x + e**y + e**(z + barrier)) + score, of finite numbers: what paths that go on in one place have scored.",
+)
+
+
 def by_factor(g, x, y, lowest, logarithm):
     """The cotangent, or the tangent, ``g`` by the first factor of ``x * log(y)``: 0 where that or ``x`` is 0 and so the product is.
 

@@ -81,6 +81,11 @@ def logaddexp(x, y):
 
 
 row("logaddexp", logaddexp, saves="x y")
+row(
+    "path_score",
+    lambda x, y, z, barrier, score: np.logaddexp(np.logaddexp(x, y), z + barrier) + score,
+    saves="x y z barrier",
+)
 
 # ---- trigonometry ----------------------------------------------------------------------------------------------------
 
