@@ -44,16 +44,19 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     array = comparable(input)
     if dim is None and not (return_inverse or return_counts) and array.dtype.kind in "biu":
         return refused("unique", "Unique2Backward0", tensor_of(np.unique(array), input), input)
-    found = np.unique(array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
-    return distinct_results(input, tuple(tensor_of(each, input) for each in found), return_inverse, return_counts, dim)
+    values, *others = np.unique(array, return_inverse=True, return_counts=return_counts, axis=dim, equal_nan=False)
+    counts = tensor_of(others[1], input) if return_counts else None
+    inverse = tensor_of(others[0], input) if return_inverse else None
+    return distinct_results(input, (tensor_of(values, input), inverse, counts), return_inverse, return_counts, dim)
 
 
 def distinct_results(input, found, return_inverse, return_counts, dim):
     """What ``unique`` returns of values, places and counts."""
     values, inverse, counts = found
-    values = values.to(input.dtype)
+    values = values if values.dtype is input.dtype else values.to(input.dtype)
     values = refused("unique", "Unique2Backward0" if dim is None else "UniqueDimBackward0", values, input)
-    inverse = inverse.reshape(input.shape) if dim is None else inverse.reshape((-1,))
+    if return_inverse:
+        inverse = inverse.reshape(input.shape if dim is None else (-1,))
     wanted = tuple(each for each, asked in ((values, True), (inverse, return_inverse), (counts, return_counts)) if asked)
     return wanted if len(wanted) > 1 else values
 

@@ -370,6 +370,41 @@ def _share_of_three(k, x, y, z):
     return powers[k] / (powers[0] + powers[1] + powers[2])
 
 
+def _gamma_proposal(normal, uniform, concentration):
+    d = concentration + where(concentration < 1, 1, 0) - 1 / 3
+    root = 1 + normal * (1 / scalar.sqrt(9 * d))
+    v = where(root > 0, root * root * root, 1)
+    accepted = (scalar.log(uniform) < 0.5 * normal * normal + d * (1 - v + scalar.log(v))) & (root > 0)
+    return where(accepted, scalar.log(d * v), math.nan)
+
+
+elementwise(
+    "gamma_proposal",
+    _gamma_proposal,
+    {"normal": undifferentiable, "uniform": undifferentiable, "concentration": undifferentiable},
+    policy="floating",
+    method=False,
+    function=False,
+    inplace=False,
+    out=False,
+    public="gamma",
+    doc="The logarithm of an event of a Gamma distribution, or of concentration + 1 if that is below 1; NaN if it is not accepted.",
+)
+elementwise(
+    "gamma_event",
+    lambda proposal, uniform, concentration: (
+        proposal + where(concentration < 1, scalar.log1p(-uniform) / concentration, 0)
+    ),
+    {"proposal": undifferentiable, "uniform": undifferentiable, "concentration": undifferentiable},
+    policy="floating",
+    method=False,
+    function=False,
+    inplace=False,
+    out=False,
+    public="gamma",
+    doc="The logarithm of an event of a Gamma distribution, of a proposal that was accepted.",
+)
+
 elementwise(
     "path_score",
     lambda x, y, z, barrier, score: _log_of_three(x, y, z + barrier) + score,
