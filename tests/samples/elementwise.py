@@ -89,12 +89,11 @@ def gamma_proposal(normal, uniform, concentration):
     return np.where((root > 0) & (np.log(uniform) < normal**2 / 2 + d * (1 - v + np.log(v))), np.log(d * v), np.nan)
 
 
-row("gamma_proposal", gamma_proposal, domains={"uniform": UNIT, "concentration": POSITIVE}, differentiable=False)
+row("gamma_proposal", gamma_proposal, domains={"uniform": UNIT, "concentration": POSITIVE})
 row(
     "gamma_event",
     lambda proposal, uniform, concentration: proposal + np.where(concentration < 1, np.log1p(-uniform) / concentration, 0),
     domains={"uniform": UNIT, "concentration": POSITIVE},
-    differentiable=False,
 )
 row(
     "path_score",
