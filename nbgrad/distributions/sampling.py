@@ -20,7 +20,7 @@ from ..base.errors import DTypeError
 from .constraints import nonnegative, unit_interval
 from .distribution import require
 
-__all__ = ["binomial", "binomial_sample", "log_gamma_sample", "poisson", "poisson_sample", "von_mises_sample"]
+__all__ = ["binomial", "binomial_sample", "log_gamma_sample", "log_gamma_samples", "poisson", "poisson_sample", "von_mises_sample"]
 
 PROPOSALS = 12
 
@@ -49,6 +49,11 @@ def log_gamma_sample(concentration: Tensor) -> Tensor:
         found = first_accepted(proposals, proposals == proposals)
         found = CALLS["gamma_event"](found, nbgrad.rand(shape, **options), wide).to(a.dtype)
     return LogGamma.apply(concentration, found)
+
+
+def log_gamma_samples(*concentrations: Tensor) -> tuple[Tensor, ...]:
+    """``log_gamma_sample`` of each of some concentrations of one shape, by one call."""
+    return log_gamma_sample(nbgrad.stack(concentrations)).unbind(0)
 
 
 class LogGamma(Function):
