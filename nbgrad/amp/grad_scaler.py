@@ -246,3 +246,19 @@ class GradScaler:
             raise NamingError(f"GradScaler.load_state_dict: the state has no {missing}, as of one that is off.")
         for name, attribute in STATE.items():
             setattr(self, attribute, state_dict[name])
+
+
+class ScalerOfDevice(GradScaler):
+    """A ``GradScaler`` by one of torch's older names, which say the device."""
+
+    _device: str
+
+    def __init__(
+        self,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        super().__init__(self._device, init_scale, growth_factor, backoff_factor, growth_interval, enabled)
