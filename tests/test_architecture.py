@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Iterator, NamedTuple
@@ -639,3 +640,15 @@ def test_what_all_names_is_there():
     assert not [
         (name, each) for name, module in found.items() for each in getattr(module, "__all__", ()) if not hasattr(module, each)
     ]
+
+
+def test_notes_that_are_cited_are_written_once():
+    """A rule on which several places rely, ``NOTE [Name]:``, has a name of its own, and whoever cites it leads there."""
+    root = PACKAGE.parent
+    folders = [root / name for name in ("nbgrad", "tests", "benchmarks", "tools", "docs")]
+    texts = [path.read_text(encoding="utf-8") for folder in folders for kind in ("*.py", "*.md") for path in folder.rglob(kind)]
+    written = Counter(name for text in texts for name in re.findall(r"^[ #\"0-9.]*NOTE \[([A-Za-z0-9 .,'-]+)\]:", text, re.M))
+    cited = {re.sub(r"[\s#]+", " ", name) for text in texts for name in re.findall(r"NOTE \[([A-Za-z0-9\s#.,'-]+)\]", text)}
+    assert len(written) > 100
+    assert not [name for name, times in written.items() if times > 1]
+    assert cited - {*written, "Name"} == set()
