@@ -1,8 +1,8 @@
 """Selective checkpointing: a policy says, by operation, which results of a checkpointed function are kept after all.
 
-NOTE [Kept results]: of the first run the results that the policy names are kept, in the order of each operation's calls. In the second
-run such a call launches nothing: it is recorded with the kept result, so that the tensors it saves come in the same order. Calls
-made by other calls belong to those, and are not asked about. Views are always made anew: they cost nothing.
+NOTE [Kept results]: of the first run the results that the policy names are kept, in the order of each operation's calls. In the
+second run such a call launches nothing: it is recorded with the kept result, so that the tensors it saves come in the same order.
+Calls made by other calls belong to those, and are not asked about. Views are always made anew: they cost nothing.
 """
 
 from __future__ import annotations
