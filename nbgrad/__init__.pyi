@@ -64,7 +64,7 @@ from .base.errors import (
     ModeError as ModeError, NamingError as NamingError, NbgradError as NbgradError, NotSupportedError as NotSupportedError,
     NumberError as NumberError, OperatorError as OperatorError, OutOfMemoryError as OutOfMemoryError, RangeError as RangeError,
     RootError as RootError, SettingError as SettingError, ShapeError as ShapeError, SubscriptError as SubscriptError,
-    UsageError as UsageError, VersionError as VersionError, require_callable as require_callable,
+    UsageError as UsageError, VersionError as VersionError,
 )
 from .base.grad_mode import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter, enable_grad as enable_grad,

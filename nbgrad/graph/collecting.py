@@ -22,7 +22,7 @@ from ..tensors.tensor import Tensor
 from .node import Node, saved_values
 from .saved import Guarded, freed_backward, tensors_in, with_tensors
 
-__all__ = ["Collector", "spelled"]
+__all__ = ["Collector"]
 
 PLAIN = (int, bool, str, type(None))
 UNCHECKED = object()
