@@ -620,9 +620,6 @@ def test_everything_public_is_documented():
     assert not [name for name, member in public_members() if not (inspect.getdoc(member) or "").strip()]
 
 
-BORROWED = ("get_all_start_methods", "get_context", "get_start_method", "set_start_method")  # of Python's multiprocessing
-
-
 def test_everything_under_a_public_path_is_documented():
     """Every function and class that a module of torch's paths gives away has a docstring: what is for the package alone is none."""
     shown = {place: importlib.import_module(f"nbgrad.{place}") for place in sorted({*filter(None, PLACES.values())})}
@@ -630,8 +627,7 @@ def test_everything_under_a_public_path_is_documented():
         (place, name)
         for place, module in shown.items()
         for name in module.__all__
-        if name not in BORROWED
-        and (inspect.isroutine(member := getattr(module, name)) or inspect.isclass(member))
+        if (inspect.isroutine(member := getattr(module, name)) or inspect.isclass(member))
         and not (inspect.getdoc(member) or "").strip()
     ]
 
