@@ -35,8 +35,8 @@ def sqrt_(x):
 
 
 # NOTE [Numbers of half types]: what a half type would store, as a number of float32. kernels/convert.py has the same rounding for
-# the bits in memory; to go there and back takes a loop of five calls of float16 1.4 times as long. That both agree on numbers of
-# all exponents and on ties is decided by tests/kernels/test_scalars.py.
+# the bits in memory; going there and back takes longer in loops that keep the number. That both agree on numbers of all exponents
+# and on ties is decided by tests/kernels/test_scalars.py.
 def nearest_float16(x):
     """x rounded to a number that float16 has: half to even, of a float32."""
     size = fabs(x)
