@@ -73,7 +73,7 @@ from .base.grad_mode import (
 )
 from .base.size import Size as Size
 from .batch.vmap import vmap as vmap
-from .composites.linalg import QRResult, SVDTurned, SlogdetResult, TriangularSolution, Unpacked
+from .composites.linalg.results import QRResult, SVDTurned, SlogdetResult, TriangularSolution, Unpacked
 from .composites.numbers import Frexp
 from .creation.dlpack import from_dlpack as from_dlpack
 from .creation.factories import (
