@@ -76,15 +76,14 @@ from .batch.vmap import vmap as vmap
 from .composites.linalg.results import QRResult, SVDTurned, SlogdetResult, TriangularSolution, Unpacked
 from .composites.numbers import Frexp
 from .creation.dlpack import from_dlpack as from_dlpack
-from .creation.factories import (
-    as_tensor as as_tensor, asarray as asarray, empty_strided as empty_strided, frombuffer as frombuffer, logspace as logspace,
-    scalar_tensor as scalar_tensor, tensor as tensor,
-)
+from .creation.factories import empty_strided as empty_strided, scalar_tensor as scalar_tensor
+from .creation.from_data import as_tensor as as_tensor, asarray as asarray, frombuffer as frombuffer, tensor as tensor
 from .creation.generators import (
     Generator as Generator, default_generator as default_generator, fork_rng as fork_rng, get_rng_state as get_rng_state,
     initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state,
 )
 from .creation.numpy_exchange import from_numpy as from_numpy
+from .creation.sequences import logspace as logspace
 from .cuda import accelerator as accelerator
 from .distributions.sampling import binomial as binomial, poisson as poisson
 from .func import custom_ops as library, functional as functional
