@@ -135,7 +135,7 @@ from .nn.normalization import rms_norm as rms_norm
 from .nn.rearranging import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
 from .nn.summary import summary as summary
 from .ops.expr import scalar as scalar
-from .ops.reduce import Extrema, Extremum
+from .ops.extrema import Extrema, Extremum
 from .profiling import profiler as profiler
 from .profiling.profiler import profile as profile, record_function as record_function
 from .recomputing.checkpoint import (

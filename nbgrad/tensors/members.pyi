@@ -11,7 +11,7 @@ from ..creation.generators import Generator
 from ..graph.node import Node, RemovableHandle
 from ..lowering.counts import Histogram
 from ..ops.expr import Operators
-from ..ops.reduce import Extrema, Extremum
+from ..ops.extrema import Extrema, Extremum
 from .memory_format import MemoryFormat
 from .storage import Device
 from .tensor import Tensor
