@@ -34,7 +34,8 @@ from .autograd.function import (
     once_differentiable as once_differentiable,
 )
 from .autograd.function_context import FunctionCtx as FunctionCtx
-from .autograd.gradcheck import GradcheckError as GradcheckError, gradcheck as gradcheck, gradgradcheck as gradgradcheck
+from .autograd.gradcheck import gradcheck as gradcheck, gradgradcheck as gradgradcheck
+from .autograd.measured_jacobians import GradcheckError as GradcheckError
 from .backends import absent as mps, absent as onnx, absent as xpu
 from .base import dtypes as dtypes, errors as errors
 from .base.compat import (

@@ -562,7 +562,7 @@ ASK_FOR_THE_DEVICE = {
     "forward.programs": ("what is prepared of calls: kernels of the CPU alone"),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "
     "methods.files.storage_bytes methods.memory creation.pinning jit.ir.literals data.transport tensors.shared multiprocessing "
-    "autograd.gradcheck": ("doors: what leaves a tensor, or comes in"),
+    "autograd.measured_jacobians": ("doors: what leaves a tensor, or comes in"),
     "lowering.device creation.allocation creation.constants creation.factories creation.from_data creation.generators "
     "creation.sequences methods.random": "what is made, and moved, where",
     "engine autograd.entry autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (
