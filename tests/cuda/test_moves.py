@@ -152,7 +152,7 @@ def test_cat_is_few_launches():
 
 @pytest.mark.parametrize("dim", [0, 1, -1])
 def test_stack(dim):
-    """Along a new dimension."""
+    """``stack`` along a new dimension gives NumPy's values."""
     members = [sample((3, 4), seed=k) for k in range(3)]
     assert_same(on_cuda("stack", members, dim=dim), on_cpu("stack", members, dim=dim))
 
