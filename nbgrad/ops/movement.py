@@ -523,7 +523,7 @@ composite(
     "split",
     split,
     doc=str(split.__doc__),
-    arguments={"split_size": "split_size_or_sections", "split_sizes": "split_size_or_sections"},
+    arguments={"tensor": "x", "split_size": "split_size_or_sections", "split_sizes": "split_size_or_sections"},
 )
 composite("as_strided", as_strided, spelling="memory", doc=str(as_strided.__doc__))
 # Of these the arithmetic of shapes takes longer than a look-up.

@@ -42,8 +42,8 @@ from .systems import det, inv, inv_ex, logdet, slogdet, solve, solve_ex, solve_t
 __all__: list[str] = []
 
 
-def in_linalg(name: str, formula: Callable, **options) -> None:
-    """Declare a function of ``nbgrad.linalg``."""
+def in_linalg(name: str, formula: Callable, arguments: dict[str, str] | None = None, **options) -> None:
+    """Declare a function of ``nbgrad.linalg``, where torch calls the first operand x or A."""
     composite(
         f"linalg_{name}",
         formula,
@@ -52,6 +52,7 @@ def in_linalg(name: str, formula: Callable, **options) -> None:
         out=True,
         doc=str(formula.__doc__),
         public=f"linalg.{name}",
+        arguments={"x": "x", **(arguments or {})},
         **options,
     )
 
