@@ -21,6 +21,7 @@ from . import (  # noqa: F401
     pooling,
     positions,
     random,
+    rearranging,
     recurrent,
     reduce,
     scans,
@@ -31,4 +32,5 @@ from . import (  # noqa: F401
     standardise,
     variance,
     variants,
+    view_functions,
 )
