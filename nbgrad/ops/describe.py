@@ -79,6 +79,8 @@ def _infix(expr: Expr) -> tuple[str, int]:
         return expr.args[0], ATOM
     if expr.op == "constant":
         return _constant(expr.args[0])
+    if expr.op == "where" and (bound := _bound(expr)):
+        return bound, ATOM
     parts = [_infix(arg) for arg in expr.args]
     if expr.op in BINARY and len(parts) == 2:
         sign, level = BINARY[expr.op]
@@ -87,6 +89,14 @@ def _infix(expr: Expr) -> tuple[str, int]:
     if UNARY.get(expr.op):
         return UNARY[expr.op] + _within(parts[0], PREFIX), PREFIX
     return f"{expr.op}({', '.join(text for text, _ in parts)})", ATOM
+
+
+def _bound(expr: Expr) -> str:
+    """``where(x < c, c, x)``, which kernels take for the greater of two, by the name of that; the empty text of another choice."""
+    condition, yes, no = expr.args
+    name = {"lt": "maximum", "gt": "minimum"}.get(condition.op)
+    is_bound = name and condition.args[0] is no and condition.args[1] is yes
+    return f"{name}({infix(no)}, {infix(yes)})" if is_bound else ""
 
 
 def _constant(value: Any) -> tuple[str, int]:

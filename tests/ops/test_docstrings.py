@@ -262,6 +262,14 @@ def test_infix_means_the_expression(expr):
     assert eval(infix(expr), {"exp": math.exp}, values) == pytest.approx(want, rel=1e-15)
 
 
+def test_infix_of_bounds():
+    """A choice between a number and its bound reads as the greater or lesser one; any other choice as it is."""
+    assert infix(scalar.where(X < 2, 2, X)) == "maximum(x, 2)"
+    assert infix(-scalar.where(X > Y, Y, X)) == "-minimum(x, y)"
+    assert infix(scalar.where(X < 2, X, 2)) == "where(x < 2, x, 2)"
+    assert infix(scalar.where(X < 2, 2, Y)) == "where(x < 2, 2, y)"
+
+
 def test_infix_of_comparisons_and_masks():
     """``&`` binds closer than ``<``, so that comparisons under it are in parentheses."""
     assert infix(scalar.where((X >= 0.0) & (X < Y), 1, 0)) == "where((x >= 0) & (x < y), 1, 0)"
