@@ -45,7 +45,7 @@ class Progress:
 class GradScaler:
     """Scales losses, and takes the scale out of gradients before a step.
 
-    The scale falls where gradients are not finite, whose step is left out, and grows after a while of steps that were taken.
+    Where a gradient is not finite, the step is left out and the scale falls. After ``growth_interval`` steps in a row it grows.
 
     Args:
         device: ``"cuda"`` or ``"cpu"``.

@@ -248,7 +248,7 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """The input where the target is 1, what it lacks of the margin where it is -1."""
+    """The input where the target is 1; where it is -1, what the input lacks of the margin: ``max(0, margin - input)``."""
 
     def __init__(
         self, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
