@@ -120,7 +120,7 @@ def spelled(value: Any) -> Any:
 
 
 def node_args(node: Node, collector: Collector) -> None:
-    """Tell a collector all that decides what the node computes, and hand over the tensors that it keeps: ``nbgrad.graph.Collector``.
+    """Tell a collector all that decides what the node computes, and hand over the tensors that it keeps: ``graph.Collector``.
 
     >>> import nbgrad
     >>> x = nbgrad.ones(2, requires_grad=True)
