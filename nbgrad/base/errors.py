@@ -42,7 +42,6 @@ __all__ = [
     "UsageError",
     "LeafError",
     "LinAlgError",
-    "require_callable",
 ]
 
 
