@@ -9,8 +9,9 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
-from ..base.grad_mode import mode, traces
+from ..base.grad_mode import dual_levels, mode, traces
 from ..creation.factories import empty_of, shape_of
+from ..forward.tangents import below_level, fitted, hold, sees_tangent, tangent_of, visible_levels
 from ..graph.edges import edge_of, is_leaf_edge, requires_grad
 from ..graph.saved import count_write
 from ..modes.inference import is_inference, mark_inference
@@ -70,9 +71,42 @@ def set_data(x: Tensor, value: Tensor) -> None:
             f"data: the tensor was computed with the shape {list(x.layout.shape)}, which its gradient has, and cannot "
             f"become {list(value.layout.shape)}. Hint: assign to x.detach()."
         )
+    tangents = tangents_for(x, value)
     if not stays(x, value):
         exchange(x, value)
     put_layout(x, value.layout)
+    for level, tangent in tangents.items():
+        hold(x, level, below_level(level, fitted, tangent, x))
+
+
+def tangents_for(x: Tensor, value: Tensor) -> dict[int, Tensor]:
+    """The tangents that a dual tensor has and keeps on the memory of ``value``, by level, in its dtype.
+
+    Raises:
+        GradError: they do not fit ``value``, which has another shape or device, or a dtype without derivatives.
+    """
+    if not dual_levels:
+        return {}
+    own, new = x.layout, value.layout
+    tangents = {level: t for level in visible_levels() if (t := tangent_of(x, level)) is not None}
+    if tangents and not (new.shape == own.shape and new.device is own.device and new.dtype.differentiable):
+        raise GradError(
+            f"data: the tensor has a tangent, {own.dtype.name} {list(own.shape)} on {own.device}, and cannot become "
+            f"{new.dtype.name} {list(new.shape)} on {new.device}. Hint: assign to x.detach()."
+        )
+    if new.dtype is own.dtype:
+        return tangents
+    return {level: below_level(level, CALLS["to_dtype"], t, new.dtype) for level, t in tangents.items()}
+
+
+def require_no_tangent(op: str, x: Tensor) -> None:
+    """Refuse to take a dual tensor to elements of which its tangent knows nothing.
+
+    Raises:
+        GradError: ``x`` has a tangent.
+    """
+    if dual_levels and sees_tangent(x):
+        raise GradError(f"{op}: the tensor has a tangent, which other elements would not have. Hint: x.detach().")
 
 
 def require_own(op: str, x: Tensor, value: Tensor) -> None:
@@ -130,8 +164,8 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
             all of the storage.
 
     Raises:
-        InplaceError: ``x`` requires grad, and recording is on. DTypeError: of another dtype. ArgumentError: no tensor.
-        ShapeError: it would reach outside of the memory. DeviceError: of another device.
+        InplaceError: ``x`` requires grad, and recording is on. GradError: it has a tangent. DTypeError: of another dtype.
+        ArgumentError: no tensor. ShapeError: it would reach outside of the memory. DeviceError: of another device.
 
     >>> import nbgrad
     >>> nbgrad.zeros(2).set_(nbgrad.arange(6.0), 1, (2, 2), (2, 1))
@@ -158,6 +192,7 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
         raise InplaceError(
             "set_: the tensor has a history that would not belong to its new memory. Hint: x.detach(), or no_grad()."
         )
+    require_no_tangent("set_", x)
     inferred = is_inference(x)
     if inferred:
         x._storage_.require_writable("set_")
@@ -207,15 +242,15 @@ def resize_(x: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None)
     """Give ``x`` another shape, row by row from its first element on; counts as a write. One of that shape stays as it is.
 
     Elements keep their places in memory; where there is not enough of it the storage grows, for all tensors on it, by elements of
-    no particular value.
+    no particular value. A view stays one of its base, of whose elements it shows others.
 
     Args:
         sizes: the shape; or ``size``, by name.
         memory_format: the order of the elements, if not row by row; not ``preserve_format``.
 
     Raises:
-        GradError: ``x`` requires grad, outside of inference mode. InplaceError: the memory is not nbgrad's own and would have
-            to grow. ArgumentError: no memory format.
+        GradError: ``x`` requires grad, outside of inference mode, or has a tangent. InplaceError: the memory is not nbgrad's own
+            and would have to grow. ArgumentError: no memory format.
 
     >>> import nbgrad
     >>> nbgrad.arange(6.0).resize_(2, 2)
@@ -234,10 +269,13 @@ def resize_(x: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None)
     layout = layout_of(x.layout.dtype, shape, strides, x.layout.device, x.layout.conj, x.layout.neg)
     size, storage = layout.dtype.itemsize, x._storage_
     storage.require_writable("resize_")
+    require_no_tangent("resize_", x)
     needed = x._offset_ + layout.numel * size
     if needed > storage.array.nbytes:
         grow(storage, needed)
-    leave_base(x)
+    if is_view(x):
+        moved: Tensor = CALLS["as_strided_"](x, shape, layout.strides)
+        return moved
     count_write(storage)
     put_layout(x, marked_layout(layout, x.layout.special) if is_inference(x) else layout)
     return x
