@@ -62,21 +62,30 @@ def set_data(x: Tensor, value: Tensor) -> None:
             f"data: the tensor requires grad and cannot become {value.layout.dtype}; expected a floating or complex tensor."
         )
     require_own("data", x, value)
-    if (
-        value.layout.shape != x.layout.shape
-        and requires_grad(x)
-        and not is_leaf_edge(edge_of(x) if x._needs_grad_ is ASK else x._edge_)
-    ):
-        raise ShapeError(
-            f"data: the tensor was computed with the shape {list(x.layout.shape)}, which its gradient has, and cannot "
-            f"become {list(value.layout.shape)}. Hint: assign to x.detach()."
-        )
+    require_shape_of_history("data", x, value)
     tangents = tangents_for(x, value)
     if not stays(x, value):
         exchange(x, value)
     put_layout(x, value.layout)
     for level, tangent in tangents.items():
         hold(x, level, below_level(level, fitted, tangent, x))
+
+
+def require_shape_of_history(op: str, x: Tensor, value: Tensor) -> None:
+    """Refuse another shape for a tensor that was computed: its gradients have the shape that it had.
+
+    Raises:
+        ShapeError: ``value`` has another.
+    """
+    if (
+        value.layout.shape != x.layout.shape
+        and requires_grad(x)
+        and not is_leaf_edge(edge_of(x) if x._needs_grad_ is ASK else x._edge_)
+    ):
+        raise ShapeError(
+            f"{op}: the tensor was computed with the shape {list(x.layout.shape)}, which its gradient has, and cannot "
+            f"become {list(value.layout.shape)}. Hint: x.detach()."
+        )
 
 
 def tangents_for(x: Tensor, value: Tensor) -> dict[int, Tensor]:
@@ -165,7 +174,8 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
 
     Raises:
         InplaceError: ``x`` requires grad, and recording is on. GradError: it has a tangent. DTypeError: of another dtype.
-        ArgumentError: no tensor. ShapeError: it would reach outside of the memory. DeviceError: of another device.
+        ArgumentError: no tensor. ShapeError: it would reach outside of the memory, or ``x`` was computed with another shape.
+        DeviceError: of another device.
 
     >>> import nbgrad
     >>> nbgrad.zeros(2).set_(nbgrad.arange(6.0), 1, (2, 2), (2, 1))
@@ -192,6 +202,7 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
         raise InplaceError(
             "set_: the tensor has a history that would not belong to its new memory. Hint: x.detach(), or no_grad()."
         )
+    require_shape_of_history("set_", x, source)
     require_no_tangent("set_", x)
     inferred = is_inference(x)
     if inferred:
@@ -282,9 +293,18 @@ def resize_(x: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None)
 
 
 def leave_base(x: Tensor) -> None:
-    """A view that gets another place is no view of its base any more: no movement leads to it."""
-    if x._meta_ is not None and x._meta_.base is not None:
-        x._needs_grad_, x._meta_ = x._needs_grad_ is True, None
+    """A view that gets other memory is none any more: no movement leads there. Its history, gradient and hooks stay.
+
+    Raises:
+        InplaceError: its memory was changed in place so that it has no gradient.
+    """
+    meta = x._meta_
+    if meta is None or meta.base is None:
+        return
+    if x._needs_grad_ is ASK:
+        edge = edge_of(x)
+        x._edge_, x._needs_grad_ = edge, edge is not None
+    meta.base = meta.chain = meta.creation = meta.version = meta.node = None
 
 
 def grow(storage: Storage, nbytes: int) -> None:

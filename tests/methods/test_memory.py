@@ -44,6 +44,38 @@ def test_set_is_refused_where_it_would_be_recorded(make):
         assert x.set_(nbgrad.zeros(2)).tolist() == [0.0, 0.0]
 
 
+def test_set_of_a_view_keeps_its_history():
+    """As it does of other tensors: gradients go where they went, though the memory is another."""
+    x = nbgrad.ones(3, requires_grad=True)
+    y = (x * 2)[1:]
+    y.retain_grad()
+    with nbgrad.no_grad():
+        y.set_(nbgrad.tensor([7.0, 8.0]))
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [0.0, 28.0, 32.0] and y.grad.tolist() == [14.0, 16.0] and not y._is_view()
+
+
+def test_set_of_a_leaf_that_is_a_view():
+    """A part of flat memory that is a parameter keeps its gradient, its hooks and what was computed from it."""
+    part, seen = nbgrad.arange(6.0)[2:5].requires_grad_(), []
+    (part * 2).sum().backward()
+    part.register_hook(lambda g: seen.append(g.tolist()))
+    loss = (part * 3).sum()
+    with nbgrad.no_grad():
+        part.set_(nbgrad.ones(3))
+    loss.backward()
+    assert part.grad.tolist() == [5.0] * 3 and seen == [[3.0] * 3] and part.is_leaf
+
+
+@pytest.mark.parametrize("make", [lambda x: x * 1, lambda x: x[:]], ids=["result", "view"])
+def test_set_of_a_computed_tensor_to_another_shape(make):
+    """Its gradient has the shape that it had: an error, also where the shapes broadcast."""
+    y = make(nbgrad.ones(3, requires_grad=True))
+    with nbgrad.no_grad(), pytest.raises(nbgrad.ShapeError, match=r"set_: .* \[3\]"):
+        y.set_(nbgrad.ones(1))
+    assert y.tolist() == [1.0] * 3 and y.requires_grad
+
+
 @pytest.mark.parametrize("source, error", [(nbgrad.zeros(2, dtype=nbgrad.float64), RuntimeError), (np.zeros(2), TypeError)])
 def test_set_to_something_else(source, error):
     """Another dtype, or no tensor, is refused."""
