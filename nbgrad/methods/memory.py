@@ -339,12 +339,8 @@ def resize_as_(x: Tensor, the_template: Tensor, *, memory_format: Any = None) ->
 
 def format_of(x: Tensor) -> Any:
     """The memory format in which a tensor lies; row by row if in none."""
-    layout = x.layout
-    for memory_format in (contiguous_format, channels_last, channels_last_3d):
-        if memory_format is contiguous_format or layout.ndim == (4 if memory_format is channels_last else 5):
-            if x.is_contiguous(memory_format):
-                return memory_format
-    return contiguous_format
+    formats = (contiguous_format, channels_last, channels_last_3d)
+    return next((each for each in formats if x.is_contiguous(each)), contiguous_format)
 
 
 def release_memory() -> int:
