@@ -15,10 +15,11 @@ from ..forward.tangents import below_level, fitted, hold, sees_tangent, tangent_
 from ..graph.edges import edge_of, is_leaf_edge, requires_grad
 from ..graph.saved import count_write
 from ..modes.inference import is_inference, mark_inference
+from ..modes.overrides import converted
 from ..modes.traced import note_alias, refuse_in_graph
 from ..native.handle import release_blocks
 from ..tensors.batch_levels import require_values
-from ..tensors.layout import contiguous_strides, layout_of, marked_layout
+from ..tensors.layout import Layout, contiguous_strides, layout_of, marked_layout
 from ..tensors.memory_format import (
     channels_last,
     channels_last_3d,
@@ -39,12 +40,15 @@ __all__ = ["get_data", "release_memory", "resize_", "resize_as_", "set_", "set_d
 def get_data(x: Tensor) -> Tensor:
     """The same memory without history, with a version of its own: autograd does not notice writes to it.
 
-    Nor does it of an inference tensor's, which may be written to through it, in inference mode and outside of it.
+    Nor does it of an inference tensor's, which may be written to through it, in inference mode and outside of it. A subclass's
+    tensor gives one of that subclass.
     """
     storage = unwatched(x._storage_)
     if storage.writable is IN_INFERENCE_MODE:
         storage.writable = True
     made: Tensor = native.tensor(x.layout.template, storage, x._offset_, False, None)
+    if isinstance(x.layout.special, type):
+        converted(made, x.layout.special)
     return note_alias(made) if traces else made
 
 
@@ -66,7 +70,7 @@ def set_data(x: Tensor, value: Tensor) -> None:
     tangents = tangents_for(x, value)
     if not stays(x, value):
         exchange(x, value)
-    put_layout(x, value.layout)
+    put_layout(x, of_same_class(x, value.layout))
     for level, tangent in tangents.items():
         hold(x, level, below_level(level, fitted, tangent, x))
 
@@ -116,6 +120,14 @@ def require_no_tangent(op: str, x: Tensor) -> None:
     """
     if dual_levels and sees_tangent(x):
         raise GradError(f"{op}: the tensor has a tangent, which other elements would not have. Hint: x.detach().")
+
+
+def of_same_class(x: Tensor, layout: Layout) -> Layout:
+    """A layout for ``x``, which has the mark of its subclass, whosever memory it is."""
+    own = x.layout.special
+    if isinstance(layout.special, type):
+        layout = layout.unmarked()
+    return marked_layout(layout, own) if isinstance(own, type) else layout
 
 
 def require_own(op: str, x: Tensor, value: Tensor) -> None:
@@ -213,7 +225,7 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
         x._storage_.version += 1
     else:
         x._storage_, x._offset_ = unwatched(source._storage_, x._storage_.version + 1), source._offset_
-    put_layout(x, source.layout)
+    put_layout(x, of_same_class(x, source.layout))
     return mark_inference(x) if inferred else x
 
 
@@ -288,7 +300,7 @@ def resize_(x: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None)
         moved: Tensor = CALLS["as_strided_"](x, shape, layout.strides)
         return moved
     count_write(storage)
-    put_layout(x, marked_layout(layout, x.layout.special) if is_inference(x) else layout)
+    put_layout(x, marked_layout(layout, x.layout.special) if is_inference(x) else of_same_class(x, layout))
     return x
 
 
