@@ -88,7 +88,7 @@ class Loaded(Compiled):
             return self._by_calls_(args, kwargs)
 
         by_calls.__name__ = by_calls.__qualname__ = name
-        super().__init__(by_calls, True, True, sum(map(len, groups.values())))
+        super().__init__(by_calls, True, sum(map(len, groups.values())))
         self.__module__ = __name__
 
     def __get__(self, owner: Any, kind: type | None = None) -> Loaded:

@@ -49,7 +49,7 @@ MOST_ATTEMPTS = 4  # captures that each find more state than the one before
 class Variant(Run):
     """A captured program."""
 
-    def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool, numbers: frozenset[int], follow: bool, kept: State):
+    def __init__(self, fn: Callable, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool, kept: State):
         self.numbers, self.state = numbers, kept
         self.cost, self.given, self.paths = Cost(), tree, paths_of_leaves(fn, tree)
         others: tuple = tuple(x for x in leaves if not isinstance(x, (Tensor, *PLAIN)) and (callable(x) or isinstance(x, Enum)))
