@@ -90,6 +90,7 @@ UPWARD = {
 ASSIGNED = {
     ("tensors.tensor", "tensors.layout.new_template"): "a layout carries the blank tensor that native calls copy",
     ("func.custom_ops", "ops.*"): "operations that programs make are found beside the table's own",
+    ("native.handle", "base.bounded.conceal"): "tables of plans lie below native code, which hides their keys from the collector",
     ("accumulate", "graph.node.leaf_backward"): "a leaf's sink that is called by hand accumulates as a pass does",
 }
 

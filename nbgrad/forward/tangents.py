@@ -113,7 +113,7 @@ def push_level() -> int:
     """Open a level inside of all that are open; returns its number."""
     with _lock:
         level = DualLevel(dual_levels[-1].number + 1 if dual_levels else 0)
-        # In this order, and closed in the other: as many special modes as levels means that there are no others.
+        # In this order, and closed in the other: ``special == dual_levels`` means that there are no other modes.
         special.append(level)
         dual_levels.append(level)
     return level.number
