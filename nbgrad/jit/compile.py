@@ -166,7 +166,7 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
             return self.fn(*args, **kwargs)
         if self._broken_ and (request.loose in self._broken_ or request.key in self._broken_):
             if self.fullgraph:
-                raise GraphError(self._broken_.get(request.key) or self._broken_[request.loose])
+                raise GraphError(self._told_(self._broken_.get(request.key) or self._broken_[request.loose]))
             return self._plainly_(args, kwargs)
         group = self._variants_.setdefault(request.key, [])
         for variant in group:
@@ -198,7 +198,7 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
                 return self._again_(request.loose, request.fixed | error.leaves, args, kwargs)
             except Exception as error:  # of what takes floats alone, perhaps
                 if not request.numbers or isinstance(error, Kept):
-                    raise public_error(error) from error.__cause__
+                    raise self._public_(error) from error.__cause__
                 return self._again_(request.loose, request.fixed | request.numbers, args, kwargs)
             if variant is not None:
                 made = self._run_(variant, request)
@@ -310,12 +310,6 @@ class Method(Compiled):
 
     def __deepcopy__(self, memo: dict) -> Any:
         return self._origin_.__get__(copy.deepcopy(self._owner_, memo))
-
-
-def public_error(error: Exception) -> Exception:
-    """An error as programs know it."""
-    known = not isinstance(error, GraphError) or type(error).__module__ == GraphError.__module__ or isinstance(error, Foreign)
-    return error if known else GraphError(str(error))
 
 
 def compile(

@@ -38,7 +38,7 @@ def load(path: Any) -> Loaded:
         text is compiled, where it was saved by another version or on another processor, or where others may write the file.
 
     Raises:
-        GraphError: another file, or a damaged one. OSError: none.
+        ArgumentError: no path. GraphError: another file, or a damaged one. OSError: there is none.
     """
     file = read_file(path)
     try:
