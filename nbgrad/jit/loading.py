@@ -39,6 +39,15 @@ def load(path: Any) -> Loaded:
 
     Raises:
         ArgumentError: no path. GraphError: another file, or a damaged one. OSError: there is none.
+
+    >>> import nbgrad, os, tempfile
+    >>> double = nbgrad.compile(lambda x: 2 * x)
+    >>> y = double(nbgrad.ones(2))
+    >>> path = os.path.join(tempfile.mkdtemp(), "double.nbgrad")
+    >>> nbgrad.jit.save(double, path, objects=False)
+    >>> again = nbgrad.jit.load(path)
+    >>> again(nbgrad.tensor([3.0, 4.0])), again.objects
+    (tensor([6., 8.]), 'none in the file: compiled from the text')
     """
     file = read_file(path)
     try:

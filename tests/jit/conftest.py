@@ -27,6 +27,6 @@ def any_values() -> Iterator[None]:
 
 @pytest.fixture
 def unchecked(any_values: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """For what ``NBGRAD_CHECK=1`` changes: which native calls are made, how often functions run, and whether passes are the engine's."""
+    """For what ``NBGRAD_CHECK=1`` changes: native calls that are made, how often functions run, passes left to the engine."""
     monkeypatch.setattr(config, "CHECK", False)
     yield from emptied(watchers)

@@ -21,9 +21,12 @@ __all__ = ["Graph", "require_graph"]
 
 
 class Graph(Block):
-    """A block with the tensors that it uses without receiving them.
+    """A captured program: calls of operations in order, and the tensors that they use without receiving them.
+
+    Called with tensors it computes what the function did; ``str(graph)`` is Python that does the same; ``trace`` makes one.
 
     Attributes:
+        inputs, nodes, outputs: the values that it receives, the calls, the values that it returns.
         constants: values whose ``data`` is a tensor of the program, or what a creation function made.
         name: of the captured function.
         places: while it is simplified, where its views are: see passes/rewriting.py.
