@@ -199,6 +199,18 @@ def test_forgotten_layouts_are_freed():
     assert not any(x() for x in (*found, marked))
 
 
+def test_without_docstrings():
+    """``python -OO`` takes them away; what is put together of them must not be missed."""
+    code = """
+        import nbgrad
+        from nbgrad.nn import functional as F
+        x = nbgrad.ones(1, 1, 3, requires_grad=True)
+        F.conv1d(x, nbgrad.ones(1, 1, 2)).sum().backward()
+        print(x.grad.tolist())
+    """
+    assert printed_by(code, PYTHONOPTIMIZE="2") == "[[[1.0, 2.0, 1.0]]]"
+
+
 def test_python_launcher_does_the_same():
     """``NBGRAD_NATIVE=0`` gives the same numbers, gradients and versions."""
     code = """
