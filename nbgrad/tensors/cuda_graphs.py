@@ -42,10 +42,7 @@ REASONS = {
     "copy": ("memory of the host is copied that is not pinned", "copy it before, into a tensor that the captured work reads"),
     "random": ("a generator is given a seed or a state", "seed it before the capture, and between replays"),
     "wait": ("the program waits for the GPU", "synchronize before and after the capture"),
-    "kernel": (
-        "a kernel has to be loaded, which drivers older than CUDA 12.3 do not do",
-        "run the same work once before the capture",
-    ),
+    "kernel": ("a kernel is loaded, which drivers before CUDA 12.3 do not do", "run the same work once before the capture"),
     "product": ("a product of matrices is prepared by cuBLAS, for the first time", "run the same work once before the capture"),
 }
 
@@ -245,7 +242,7 @@ class CUDAGraph:
     ...     with nbgrad.cuda.graph(g):
     ...         total += x
     ...     g.replay()
-    ...     assert total.tolist() == [2.0, 2.0]
+    ...     assert total.tolist() == [1.0, 1.0]
     """
 
     __slots__ = (
