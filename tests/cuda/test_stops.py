@@ -107,7 +107,6 @@ STOPS = {
     "cov": lambda x: x.reshape(2, 2).cov(fweights=x[1:3].long()),
     "poisson": lambda x: nbgrad.poisson(x),
     "Normal": lambda x: nbgrad.distributions.Normal(x, 1.0),
-    "gaussian_nll_loss": lambda x: F.gaussian_nll_loss(x, x, x),
     "nextafter": lambda x: nbgrad.nextafter(x, x),  # runs on the host
     "nextafter_": lambda x: x.clone().nextafter_(x),
     "fft": lambda x: nbgrad.fft.fft(x),
@@ -162,7 +161,8 @@ def test_what_is_no_stop(mode):
     nbgrad.nn.utils.clip_grad_norm_([x], 1.0)
     classes, middle = nbgrad.nn.functional.one_hot(counts, 3), x.detach().quantile(0.5)
     ends = x.detach().quantile(nbgrad.tensor([0.0, 1.0], device="cuda"))
-    host = y.detach().to("cpu", non_blocking=True)
+    losses = F.binary_cross_entropy(middle, middle) + F.gaussian_nll_loss(ends, ends, ends.abs())
+    host = (y.detach() + 0 * losses).to("cpu", non_blocking=True)
     event = nbgrad.cuda.Event()
     event.record()
     event.synchronize()
@@ -175,13 +175,21 @@ def test_what_is_no_stop(mode):
 
 @on_gpus
 def test_values_that_do_not_fit_are_told_later():
-    """A class beyond the last, a level beyond 1: calls that do not wait, and the errors of the next wait."""
+    """Classes, levels, probabilities and variances out of range: calls that do not wait, and the errors of the next wait."""
     later = nbgrad.nn.functional.one_hot(nbgrad.tensor([0, 3], device="cuda"), 3)
     with pytest.raises(nbgrad.DimError, match="a class is not from 0 to 2"):
         later.tolist()
     later = nbgrad.ones(3, device="cuda").quantile(nbgrad.tensor([1.5], device="cuda"))
     with pytest.raises(nbgrad.RangeError, match="q is not from 0 to 1"):
         later.tolist()
+    half = nbgrad.full((3,), 0.5, device="cuda")
+    for input, target in ((half + 1, half), (half, half - 1)):
+        later = F.binary_cross_entropy(input, target)
+        with pytest.raises(nbgrad.RangeError, match="an element of input or target is not from 0 to 1"):
+            later.item()
+    later = F.gaussian_nll_loss(half, half, -half)
+    with pytest.raises(nbgrad.RangeError, match="var has negative numbers"):
+        later.item()
 
 
 # ---- divisions -------------------------------------------------------------------------------------------------------
