@@ -299,6 +299,23 @@ def test_checked_calls_that_are_sound(expression):
     )
 
 
+def test_checked_calls_tell_what_is_wrong():
+    """A class that is none is a NaN on the way to its error, and no NaN to a user."""
+    told = printed_by(
+        """
+        import nbgrad
+        from nbgrad.nn.functional import cross_entropy, nll_loss
+        for loss in (cross_entropy, nll_loss):
+            try:
+                loss(nbgrad.ones(2, 3), nbgrad.tensor([1, 9]))
+            except nbgrad.NbgradError as error:
+                print(type(error).__name__, "target is out of range" in str(error))
+    """,
+        NBGRAD_CHECK="1",
+    )
+    assert told.split() == ["DimError", "True"] * 2
+
+
 @pytest.mark.parametrize(
     "expression",
     [

@@ -335,6 +335,7 @@ general(
     operands=("x", "target"),
     node="NllLossBackward0",
     public="cross_entropy",
+    tells_by_nan=True,
     doc="logsumexp(row) - row[target] of every row; 0 where the target is ignored.",
     **ROWS,
 )
@@ -358,6 +359,7 @@ general(
     operands=("x", "target"),
     node="NllLossBackward0",
     public="nll_loss",
+    tells_by_nan=True,
     doc="-row[target] of every row; 0 where the target is ignored.",
     **ROWS,
 )
