@@ -370,7 +370,7 @@ class General(Op):
         draws: of the operand only the layout matters: it draws random numbers.
         total: it gives results whatever its operands hold. Of a single launch that is taken for granted; what takes several steps,
             and does not say so, may refuse values, as an index that is out of range.
-        tells_by_nan: what is wrong in its operands becomes a NaN, of which the next operation of the same function raises the error.
+        tells_by_nan: what is wrong in its operands becomes a NaN; the operation that the same function calls next tells of it.
         gives: the dtype of the result: ``"same"``; ``"total"`` (of integers and bools int64); ``"floating"`` (the same, integers
             are refused); ``"truth"`` (bool, of uint8 uint8); ``"count"`` (int64).
 
