@@ -123,10 +123,10 @@ def path_losses(x: Tensor, table: Tensor, lengths: np.ndarray, sizes: np.ndarray
     padding = np.full((samples, states + 2), NEVER)
     padding[:, 2] = 0.0
     padded = constant(padding, x.dtype)
-    never, sums = padded.slice(1, 0, 2, 1), padded.slice(1, 2, states + 2, 1)
+    never, sums = padded.narrow(1, 0, 2), padded.narrow(1, 2, states)
     for t, score in enumerate(scores.unbind(0)):
         padded = nbgrad.cat([never, sums], 1) if t else padded
-        further = CALLS["path_score"](sums, padded.slice(1, 1, states + 1, 1), padded.slice(1, 0, states, 1), barrier, score)
+        further = CALLS["path_score"](sums, padded.narrow(1, 1, states), padded.narrow(1, 0, states), barrier, score)
         sums = further if alive is None or t < always else nbgrad.where(alive[t], further, sums)
     ends = sums.gather(1, constant(np.maximum(2 * sizes[:, None] - np.arange(2), 0)))
     alone = (sizes == 0) | (lengths == 0)

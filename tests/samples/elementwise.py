@@ -81,6 +81,8 @@ def logaddexp(x, y):
 
 
 row("logaddexp", logaddexp, saves="x y")
+
+
 def gamma_proposal(normal, uniform, concentration):
     """Marsaglia and Tsang's, of concentration + 1 below 1; NaN where it is refused."""
     d = concentration + (concentration < 1) - 1 / 3
@@ -95,11 +97,7 @@ row(
     lambda proposal, uniform, concentration: proposal + np.where(concentration < 1, np.log1p(-uniform) / concentration, 0),
     domains={"uniform": UNIT, "concentration": POSITIVE},
 )
-row(
-    "path_score",
-    lambda x, y, z, barrier, score: np.logaddexp(np.logaddexp(x, y), z + barrier) + score,
-    saves="x y z barrier",
-)
+row("path_score", lambda x, y, z, barrier, score: np.logaddexp(np.logaddexp(x, y), z + barrier) + score, saves="x y z barrier")
 
 # ---- trigonometry ----------------------------------------------------------------------------------------------------
 
