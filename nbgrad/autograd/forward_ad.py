@@ -17,6 +17,7 @@ from typing import Any, Callable, NamedTuple
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DeviceError, GradError, RangeError, ShapeError
 from ..base.grad_mode import ModeContext, dual_levels, mode
+from ..base.locks import new_lock
 from ..batch.tensors import has_batched, on_values
 from ..dispatch.out import write_out
 from ..forward import fast_path as _dual_calls  # noqa: F401  (registers its quick call)
@@ -69,22 +70,27 @@ class UnpackedDualTensor(NamedTuple):
 # ---- levels --------------------------------------------------------------------------------------------------------
 
 _current_level = -1  # the level that the functions below use, -1: none; torch's name
+_entering = new_lock()
 
 
 def enter_dual_level() -> int:
-    """Open the level in which tensors can be dual; returns its number, 0. There is one for the whole process.
+    """Open the level in which tensors can be dual; returns its number, 0 unless another thread's ``func.jvp`` has taken that.
+    There is one for the whole process.
 
     Raises:
-        GradError: it is open.
+        GradError: it is open, or this is called inside of ``func.jvp`` and its like.
 
     >>> level = nbgrad.forward_ad.enter_dual_level()
     >>> nbgrad.forward_ad.exit_dual_level(level=level)
     """
     global _current_level
-    if dual_levels:
-        raise GradError("enter_dual_level: a level is open already, and levels do not nest. Hint: nbgrad.func.jvp can be nested.")
-    _current_level = push_level()
-    return _current_level
+    with _entering:
+        if _current_level >= 0 or any(type(transform) is int for transform in mode.transforms):
+            raise GradError(
+                "enter_dual_level: a level is open already, and levels do not nest. Hint: nbgrad.func.jvp can be nested."
+            )
+        _current_level = push_level()
+        return _current_level
 
 
 def exit_dual_level(*, level: int | None = None) -> None:

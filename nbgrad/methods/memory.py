@@ -10,7 +10,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
 from ..base.grad_mode import dual_levels, mode, traces
-from ..creation.factories import empty_of, shape_of
+from ..creation.allocation import empty_of, shape_of
 from ..forward.tangents import below_level, fitted, hold, sees_tangent, tangent_of, visible_levels
 from ..graph.edges import edge_of, is_leaf_edge, requires_grad
 from ..graph.saved import count_write

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import nbgrad
+from tests.functions import Square
 
 
 class Metres(nbgrad.Tensor):
@@ -453,16 +454,6 @@ def test_functions_are_asked_call_by_call():
         def __nbgrad_function__(self, func, types, args, kwargs):
             names.append(func.__name__)
             return func(*args, **kwargs)
-
-    class Square(nbgrad.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * ctx.saved_tensors[0] * g
 
     x = nbgrad.ones(2).as_subclass(Metres).requires_grad_()
     with Names():
