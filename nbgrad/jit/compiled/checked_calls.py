@@ -228,7 +228,7 @@ class Copies:
         self.tensors = [self.copy(x) for x in inputs]
 
     def copy(self, x: Tensor) -> Tensor:
-        """That of a tensor, the same one whenever it is asked for."""
+        """The copy of a tensor, the same one whenever it is asked for."""
         storage = x._storage_
         if id(storage.array) in self.known:
             return x
@@ -278,7 +278,7 @@ def compare(name: str, what: str, got: Any, want: Any, close: bool) -> None:
 
 
 def compare_tensors(name: str, what: str, got: Seen, want: Seen, close: bool) -> None:
-    """The same of tensors."""
+    """Refuse tensors that are unequal."""
     for part, x, y in (
         ("the dtype of ", got.dtype, want.dtype),
         ("the shape of ", list(got.values.shape), list(want.values.shape)),
