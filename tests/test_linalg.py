@@ -215,7 +215,7 @@ def test_errors_name_what_was_called(name, call):
     ],
 )
 def test_errors_of_singular_matrices_name_what_was_called(name, call):
-    """As above."""
+    """An error of a step inside is told under the name of the function that was called."""
     with pytest.raises(nbgrad.LinAlgError, match=f"^{name}: Singular"):
         call(nbgrad.zeros(3, 3))
 

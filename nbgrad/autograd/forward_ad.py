@@ -160,8 +160,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
     Args:
         tensor: the value, floating or complex.
-        tangent: of the same shape. It is taken as it is where it lies in memory as the value does, otherwise copied; it may require
-            grad, as the value may.
+        tangent: of the same shape. It is taken as it is where it lies in memory as the value does, otherwise copied, as one that
+            shares memory with the value is; it may require grad, as the value may.
         level: the level to use; None: the one that is open.
 
     Raises:
@@ -185,6 +185,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if open_levels and has_batched((tensor,)):
         return on_values(make_dual, tensor, tangent, level=level)
     dual = below_level(level, CALLS["primal"], tensor)
+    if share_memory(tangent, tensor):
+        tangent = below_level(level, CALLS["clone"], tangent)
     hold(dual, level, below_level(level, fitted, tangent, dual))
     return dual
 

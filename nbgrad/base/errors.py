@@ -45,7 +45,6 @@ __all__ = [
     "UsageError",
     "LeafError",
     "LinAlgError",
-    "require_callable",
 ]
 
 

@@ -26,7 +26,7 @@ from ..base.errors import GradError
 from ..base.grad_mode import dual_levels, mode, special
 from ..base.locks import new_lock
 from ..batch.tensors import levels_of, lifted, lowered, number_of
-from ..creation.factories import new_full
+from ..creation.allocation import new_full
 from ..graph.edges import Edge, Node
 from ..graph.saved import SavedTensor
 from ..modes.interpreters import Presence
