@@ -511,6 +511,12 @@ def eye(n: _int, m: _int | None = None, *, dtype: DTypeLike | None = None, devic
         requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False,
         out: Tensor | None = None) -> Tensor:
     """Ones on the diagonal of an n x m matrix (n x n without ``m``), zeros elsewhere."""
+def fake_quantize_per_channel_affine(input: Array, scale: Tensor, zero_point: Tensor, axis: _int | None, quant_min: _int,
+                                     quant_max: _int) -> Tensor:
+    """``fake_quantize_per_tensor_affine`` with a scale and a zero point for each element along a dimension, as vectors."""
+def fake_quantize_per_tensor_affine(input: Array, scale: Tensor | Number, zero_point: Tensor | Number, quant_min: _int,
+                                    quant_max: _int) -> Tensor:
+    """``(clamp(round(input / scale) + zero_point, quant_min, quant_max) - zero_point) * scale``, with the gradient of a clamp."""
 def feature_alpha_dropout(input: Array, p: Number = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """alpha_dropout of whole channels: x of shape (N, C, *) is dropped at all of * or nowhere."""
 def feature_dropout(input: Array, p: Number = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:

@@ -75,7 +75,7 @@ overrides.redispatch_function overrides.get_*
 
 *quant* q_* *qint* quint* qscheme int_repr choose_qparams_optimized fbgemm_* fused_moving_avg_obs_fake_quant ao nn.intrinsic
 nn.qat nn.quantiz*
-= no quantised types
+= no quantised types: `fake_quantize_per_tensor_affine` and `fake_quantize_per_channel_affine` are there
 
 float8_* float4_* uint1 uint2 uint3 uint4 uint5 uint6 uint7 int1 int2 int3 int4 int5 int6 int7 bit bits*
 chalf complex32 nn.functional.scaled_mm nn.functional.scaled_grouped_mm nn.functional.grouped_mm nn.functional.ScalingType

@@ -87,6 +87,14 @@ OWN_TYPES = {
     ("histogramdd", "bins"): "int | Sequence[int] | Sequence[Tensor]",
     ("nonzero_static", "size"): "int",
     ("segment_reduce", "axis"): "int",
+    **{
+        (f"fake_quantize_per_{kind}_affine", name): annotation
+        for kind in ("tensor", "channel")
+        for name, annotation in (("quant_min", "int"), ("quant_max", "int"))
+    },
+    **{("fake_quantize_per_tensor_affine", name): "Tensor | Number" for name in ("scale", "zero_point")},
+    **{("fake_quantize_per_channel_affine", name): "Tensor" for name in ("scale", "zero_point")},
+    ("fake_quantize_per_channel_affine", "axis"): "int",
     ("gradient", "spacing"): "Number | Sequence[Tensor | Number]",
     ("linalg_diagonal", "dim"): "int",
     ("tril_indices", "row"): "int",

@@ -18,6 +18,7 @@ from . import (  # noqa: F401
     movement,
     pooling,
     positions,
+    quantization,
     random,
     recurrent,
     reduce,

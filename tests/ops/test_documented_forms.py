@@ -83,6 +83,30 @@ def test_points_in_a_grid():
     assert nbgrad.histogramdd(x, given).hist.tolist() == [[2.0]]
 
 
+@pytest.mark.parametrize("dtype", [nbgrad.float16, nbgrad.float32, nbgrad.float64])
+def test_gradients_pass_through_fake_quantisation(dtype):
+    """They are those of a clamp: 1 where there is a level, 0 beside them; NaN stays NaN."""
+    x = nbgrad.tensor([-2.0, -0.4, 0.3, 1.2, 9.0, float("nan")], dtype=dtype, requires_grad=True)
+    out = nbgrad.fake_quantize_per_tensor_affine(x, 0.5, 1, -1, 3)
+    assert str(out.tolist()) == "[-1.0, -0.5, 0.5, 1.0, 1.0, nan]" and out.dtype is dtype
+    out[:5].sum().backward()
+    assert x.grad.tolist() == [0.0, 1.0, 1.0, 1.0, 0.0, 0.0]
+
+
+def test_channels_have_scales_of_their_own():
+    """Scales and zero points are vectors along a dimension, without derivatives by them."""
+    x = nbgrad.tensor([[0.3, 0.3], [1.3, 1.3]], requires_grad=True)
+    scale, zero = nbgrad.tensor([0.5, 0.25]), nbgrad.tensor([0, 2], dtype=nbgrad.int32)
+    out = nbgrad.fake_quantize_per_channel_affine(x, scale, zero, 1, -2, 4)
+    assert out.tolist() == [[0.5, 0.25], [1.5, 0.5]]
+    assert nbgrad.grad(out.sum(), x)[0].tolist() == [[1.0, 1.0], [1.0, 0.0]]
+    with pytest.raises(nbgrad.NotSupportedError, match="scale requires grad"):
+        nbgrad.fake_quantize_per_tensor_affine(x, scale[0].requires_grad_(), 0, -2, 4)
+    for options in ((9, -2, 4), (0, 4, -2)):
+        with pytest.raises(nbgrad.RangeError):
+            nbgrad.fake_quantize_per_tensor_affine(x, 0.5, *options)
+
+
 def test_members_are_taken_out_by_key():
     """``pop`` of containers names its argument as torch does."""
     layers = nn.ModuleList([nn.Tanh(), nn.ReLU()])

@@ -374,3 +374,30 @@ row("renorm_", renorm, NONZERO, case((3, 4), 2, 0, 1.0))
 row("nan_to_num_", lambda x: x, REAL, case((2, 3)))
 row("float_power_", lambda x, exponent: x**exponent, POSITIVE, case(np.array([[0.5, 2.0, 3.0]]), 2.5))
 row("nextafter_", np.nextafter, REAL, case((2, 3), (2, 3)), unlike={"half": "neighbours are further apart"})
+
+# ---- fake quantisation -----------------------------------------------------------------------------------------------
+
+
+def snapped(x, scale, zero_point, quant_min, quant_max):
+    """Numbers rounded to levels."""
+    return (np.clip(np.round(x * (1 / scale)) + zero_point, quant_min, quant_max) - zero_point) * scale
+
+
+THROUGH = {"gradient": "it is meant to ignore the rounding", "half": "levels are next to others there"}
+row(
+    "fake_quantize",
+    lambda x, scale, low, high: snapped(x, scale, 0, low, high),
+    REAL,
+    case((2, 3), 0.5, -2, 4),
+    case((2, 3), 0.25, -8, 7),
+    unlike=THROUGH,
+)
+row("fake_quantize_per_tensor_affine", snapped, REAL, case((2, 3), 0.5, 1, -2, 4), case((2, 3), 0.25, 0, -8, 7), unlike=THROUGH)
+row(
+    "fake_quantize_per_channel_affine",
+    lambda x, scale, zero_point, axis, quant_min, quant_max: snapped(x, scale, zero_point, quant_min, quant_max),
+    REAL,
+    case((2, 3), scale=np.array([0.5, 1.0, 0.25]), zero_point=np.array([0, 1, -2]), axis=1, quant_min=-4, quant_max=4),
+    unlike=THROUGH,
+    errors=[fails(ShapeError, r"expected \[2\]", (2, 3), np.ones(3), np.zeros(3, int), 0, 0, 1)],
+)
