@@ -114,6 +114,15 @@ def test_members_are_taken_out_by_key():
     assert isinstance(nn.ModuleDict({"a": nn.Tanh()}).pop(key="a"), nn.Tanh)
 
 
+def test_distributions_name_what_they_are_given():
+    """``icdf`` of the half families takes a probability, and mixtures of one family a value ``x``."""
+    families = nbgrad.distributions
+    assert families.HalfCauchy(1.0).icdf(prob=nbgrad.tensor(0.5)).item() == pytest.approx(1.0)
+    mixture = families.MixtureSameFamily(families.Categorical(nbgrad.ones(2)), families.Normal(nbgrad.tensor([-1.0, 1.0]), 1.0))
+    assert mixture.cdf(x=nbgrad.tensor(0.0)).item() == pytest.approx(0.5)
+    assert mixture.log_prob(x=nbgrad.tensor(0.0)).item() == pytest.approx(-1.4189385)
+
+
 def test_hooks_of_nodes_are_given_by_name():
     """``fn`` is the hook."""
     x, seen = nbgrad.ones(2, requires_grad=True), []
