@@ -18,7 +18,6 @@ def load() -> None:
         order_statistics,
         overwriting,
         positions,
-        reflections,
         scatter,
         segments,
         shapes,

@@ -11,7 +11,8 @@ from ..base.calls import CALLS
 from ..base.dtypes import INTEGER, int32, int64
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import mode, traces
-from ..creation.factories import arange, full
+from ..creation.factories import full
+from ..creation.sequences import arange
 from ..dispatch.lowerings import prepared
 from ..graph.edges import requires_grad
 from ..lowering.copy import repeat_plan
@@ -45,20 +46,20 @@ def nonzero(x, *, as_tuple=False):
     return newly_made(positions_tensor(np.array(array.nonzero()).T))
 
 
-def nonzero_static(x, *, size, fill_value=-1):
+def nonzero_static(input, *, size, fill_value=-1):
     """The indices of the first ``size`` elements that are not zero, a row each; ``fill_value`` in the rows that are left over.
 
     Raises:
         RangeError: ``size`` is below 0.
     """
-    check_is_tensor("nonzero_static", x)
+    check_is_tensor("nonzero_static", input)
     if size < 0:
         raise RangeError(f"nonzero_static: size is {size}, expected a number >= 0.")
-    found = CALLS["nonzero"](x)
+    found = CALLS["nonzero"](input)
     lacking = size - found.layout.shape[0]
     if lacking <= 0:
         return CALLS["clone"](CALLS["slice"](found, 0, 0, size, 1))
-    return CALLS["cat"]([found, full((lacking, x.layout.ndim), fill_value, dtype=int64, device=x.layout.device)])
+    return CALLS["cat"]([found, full((lacking, input.layout.ndim), fill_value, dtype=int64, device=input.layout.device)])
 
 
 def argwhere(x):
@@ -156,4 +157,4 @@ _function: Callable
 for _function in (nonzero, nonzero_static, argwhere, repeat_interleave):
     composite(_function.__name__, _function, out=_function in (nonzero, nonzero_static), doc=_function.__doc__)
 # Declared after the elementwise operation of the same public name, and so published in its place.
-composite("where_or_positions", where, method=False, aliases=("where",), doc=where.__doc__)
+composite("where_or_positions", where, method=False, aliases=("where",), public="where", doc=where.__doc__)

@@ -6,7 +6,8 @@ import math
 
 from ..base.dtypes import INTEGER, int64
 from ..base.errors import ArgumentError, DTypeError, NotSupportedError, RangeError, ShapeError
-from ..creation import factories
+from ..creation.factories import full
+from ..creation.sequences import arange
 from ..dispatch.arguments import require_tensors
 from ..ops.core import composite
 from ..ops.expr import scalar
@@ -54,7 +55,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     starts, way = REDUCTIONS[reduce]
     start = starts if initial is None else initial
     # One place more for each batch takes in what is behind the last segment.
-    into = factories.full((batch * (count + 1), *rest), start, dtype=data.dtype, device=data.device)
+    into = full((batch * (count + 1), *rest), start, dtype=data.dtype, device=data.device)
     where, rows = places_of(ends.reshape((batch, count)), size), data.reshape((batch * size, *rest))
     folded = scalar.index_add(into, 0, where, rows) if way is None else scalar.index_reduce(into, 0, where, rows, way)
     folded = folded.reshape((*data.shape[:axis], count + 1, *rest)).slice(axis, 0, count, 1)
@@ -101,9 +102,9 @@ def check_lengths(lengths, ends, size: int) -> None:
 def places_of(ends, size: int):
     """The segment of every slice, in a row over all batches, each of which has one place more than segments."""
     batch, count = ends.shape
-    slices = factories.arange(size, device=ends.device).expand(batch, size)
+    slices = arange(size, device=ends.device).expand(batch, size)
     found = scalar.insertion_places(ends.contiguous(), slices.contiguous(), True)
-    return (found + factories.arange(0, batch * (count + 1), count + 1, device=ends.device).unsqueeze(-1)).reshape((-1,))
+    return (found + arange(0, batch * (count + 1), count + 1, device=ends.device).unsqueeze(-1)).reshape((-1,))
 
 
 composite("segment_reduce", explained(segment_reduce), method=False, doc=str(segment_reduce.__doc__))

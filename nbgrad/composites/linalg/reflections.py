@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from ..base.errors import DTypeError, ShapeError
-from ..base.results import result_type
-from ..creation import factories
-from ..dispatch.arguments import require_tensors
-from ..dispatch.device_lowerings import note_fallback
-from ..tensors.arrays import tensor_of, values_of
-from ..tensors.tensor import Tensor
-from .linalg import checked, h, in_main
-from .refusals import refused
+from ...base.errors import DTypeError, ShapeError
+from ...creation import factories
+from ...dispatch.arguments import require_tensors
+from ...dispatch.device_lowerings import note_fallback
+from ...tensors.arrays import tensor_of, values_of
+from ..refusals import refused
+from .operands import checked, h
+from .results import Reflections
 
 __all__: list[str] = []
-
-
-@result_type("geqrf")
-class Reflections(NamedTuple):
-    """What ``geqrf`` returns."""
-
-    a: Tensor
-    tau: Tensor
 
 
 def geqrf(input):
@@ -75,7 +64,3 @@ def ormqr(input, tau, other, left=True, transpose=False):
         v, factor = vectors.slice(-1, j, j + 1, 1), factors.slice(-1, j, j + 1, 1).unsqueeze(-1)
         other = other - factor * (v @ (h(v) @ other) if left else (other @ v) @ h(v))
     return other if k else other.clone()
-
-
-in_main("geqrf", geqrf)
-in_main("ormqr", ormqr, arguments={"input2": "tau", "input3": "other"})
