@@ -68,8 +68,9 @@ def elementwise_steps(
 def written_as_they_lie(
     formula: Formula, operands: tuple[Layout | None, ...], outs: tuple[Layout, ...], inplace: int
 ) -> tuple[Formula, tuple[Layout | None, ...], tuple[Layout, ...]]:
-    """The same where nothing that is written over is lazily conjugated or negated: the formula does that to what it reads there, and
-    to what it writes.
+    """The same where nothing that is written over is lazily conjugated or negated.
+
+    The formula does that, to what it reads there and to what it writes.
     """
     marked = {k: x for k, x in enumerate(operands[:inplace]) if x is not None and (x.conj or x.neg)}
     if not marked:
