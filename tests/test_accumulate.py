@@ -446,7 +446,7 @@ def test_grad_dtype_is_the_leafs_own_unless_set():
 
 @pytest.mark.parametrize("value", ["float32", 3])
 def test_grad_dtype_must_be_a_dtype(value):
-    """Or None."""
+    """``grad_dtype`` is a dtype or None; all else is refused."""
     with pytest.raises(nbgrad.GradError, match="grad_dtype"):
         leaf(1.0).grad_dtype = value
 

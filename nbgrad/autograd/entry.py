@@ -532,7 +532,7 @@ class Variable(metaclass=VariableMeta):
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False, **names: Any) -> Any:
         if data is None:
-            data = import_module("nbgrad.creation.factories").tensor([])
+            data = import_module("nbgrad.creation.from_data").tensor([])
         if not isinstance(data, Tensor):
             raise ArgumentError(f"Variable: expected a Tensor, got {type(data).__name__}. Hint: nbgrad.tensor(data).")
         if requires_grad:

@@ -24,8 +24,9 @@ from ..lowering.scan import running_plan
 from ..lowering.sort import in_order, is_brief, is_short, order_plan
 from ..ops.core import OPS, composite
 from ..ops.expr import scalar
+from ..ops.extrema import EXTREMUM_OF
 from ..ops.kinds import explained
-from ..ops.reduce import EXTREMUM_OF, kept_shape
+from ..ops.reduce import kept_shape
 from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of, values_of
 from ..tensors.batch_levels import whole as whole_batch

@@ -11,7 +11,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import INTEGER
 from ..base.errors import ArgumentError, DTypeError, ShapeError
 from ..base.grad_mode import mode, traces
-from ..creation.factories import arange
+from ..creation.sequences import arange
 from ..dispatch.lowerings import prepared
 from ..graph.edges import requires_grad
 from ..lowering.copy import repeat_plan

@@ -26,8 +26,8 @@ from ..tensors.choices import captures, current
 from ..tensors.layout import layout_of
 from ..tensors.storage import CPU, Device
 from ..tensors.tensor import Tensor
+from .allocation import empty_of
 from .casting import on_device
-from .factories import empty_of
 from .numpy_exchange import flat_tensor
 
 __all__ = [

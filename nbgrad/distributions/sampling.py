@@ -3,7 +3,7 @@
 NOTE [Proposals]: a rejection sampler draws until a proposal is accepted, which differs from element to element. Here every element
 has ``PROPOSALS`` of them from the start, and the first that is accepted is taken: operations on tensors without a loop, so that
 samples are the same on any device, and can be drawn in ``compile`` and ``vmap``. That none is accepted has a probability below
-1e-15; then the last is taken.
+1e-15; then the first is taken.
 """
 
 from __future__ import annotations

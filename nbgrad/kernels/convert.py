@@ -1,7 +1,8 @@
 """Conversion between element types: one contiguous kernel for every pair, used by copies and by the iterator.
 
-Half types are integers to the kernels: float16 and bfloat16 are read and written as uint16, by integer arithmetic of ours, so
-that no helper function of the compiler's runtime is ever needed.
+Half types are integers to the kernels: float16 and bfloat16 are read and written as uint16, by integer arithmetic of ours, so that
+no helper function of the compiler's runtime is ever needed. Loops that keep a number which a half type would store round it without
+its bits: NOTE [Numbers of half types] in kernels/scalars/rounding.py.
 """
 
 # ruff: noqa: F821  (names bound by instantiate)

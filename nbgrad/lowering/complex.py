@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base.errors import DTypeError
-from ..creation.factories import empty_of
+from ..creation.allocation import empty_of
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import thread_shares
 from ..kernels.cpu.build import Program, address

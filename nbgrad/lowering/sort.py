@@ -27,7 +27,8 @@ from ..kernels.templates.keys import KEY_CONSTANTS
 from ..kernels.templates.select import MOST_BEST, MOST_SORTED, best_loop, missing_of, order_loop, rank_of
 from ..native.plans import PARALLEL, pack_record
 from ..ops.core import OPS
-from ..ops.reduce import extremum_type, kept_shape
+from ..ops.extrema import extremum_type
+from ..ops.reduce import kept_shape
 from ..ops.shapes import wrap
 from ..tensors.arrays import typed
 from ..tensors.layout import Layout, layout_of

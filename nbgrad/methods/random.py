@@ -13,7 +13,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, float32, float64, int64, require_floating, require_real_floating
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import mode, special, traces
-from ..creation.factories import empty_of, into, layout_for, layout_like, leaf
+from ..creation.allocation import empty_of, into, layout_for, layout_like, leaf
 from ..creation.generators import (
     WORD,
     Generator,

@@ -65,7 +65,7 @@ GLOBALS = {
     "new_large_array": lambda: numpy_function(objects.NEW_FROM_DESCR),
 }
 UNBOUND = {
-    launches: ("fresh", "into", "tensor", "alias", "next_seq", "seq_to_come"),
+    launches: ("fresh", "into", "tensor", "alias", "conceal", "next_seq", "seq_to_come"),
     recording: ("number_node", "requires_grad", "edge_of"),
     node_lines: ("place", "watch"),
     calls: ("apart",),
@@ -116,12 +116,12 @@ class Functions:
         names = copied_slots(template, slots)
         return self.words(len(names), *(self.slot(type(template), name) for name in names))
 
-    def builder(self, template: Any, slots: tuple[str, ...], untracked: bool = False) -> Callable:
+    def builder(self, template: Any, slots: tuple[str, ...], untracked: bool = False, node: bool = False) -> Callable:
         """See ``Builder``."""
         if any(hasattr(template, slot) for slot in slots):
             raise ValueError(f"builder: the template already has one of {slots}; its reference would leak.")
         words = self.words(*(self.slot(type(template), slot) for slot in slots))
-        return self.method(Builder(words, len(slots), template, self.copies(template, slots), untracked))
+        return self.method(Builder(words, len(slots), template, self.copies(template, slots), untracked, node))
 
     def viewer(self, node: Any, meta: Any, creations: tuple, refuse: Callable) -> tuple[Callable, Callable]:
         """``view`` and ``meta_of``: see ``Viewer``; ``creations`` with recording on, and off."""

@@ -20,7 +20,7 @@ from functools import cache
 from typing import Any, Callable
 
 from ..base.function_attributes import attach, parameter_names
-from .expr import PREDICATES, ZERO, Expr, conjugate, constant, plus, symbol, times
+from .expr import PREDICATES, ZERO, Expr, conjugate, constant, is_multiple, plus, symbol, times
 from .signatures import signature_of
 
 __all__ = [
@@ -364,8 +364,8 @@ class General(Op):
         monoid: of a reduction: what its elements are folded with, a name of ``kernels.monoids.MONOIDS``; see NOTE [Folds].
         term: what an element counts as, a scalar formula of ``x``; None for itself. If it is a truth value, its truths are counted.
         near: the term is an element or a number like it, as exact in the operand's precision; else it is computed in double.
-        finish: what becomes of the total, a scalar formula of ``total`` and of ``count``, how many elements there were; of complex
-            numbers, of each part.
+        finish: what becomes of the total, a scalar formula of ``total`` and of ``count``, how many elements there were. Kernels
+            compute it of real numbers: of both parts of a complex total where it is a multiple of that, else those are refused.
         sized_by_values: the shape of the result depends on the operands' values, so that no graph can hold it.
         draws: of the operand only the layout matters: it draws random numbers.
         total: it gives results whatever its operands hold. Of a single launch that is taken for granted; what takes several steps,
@@ -432,6 +432,12 @@ class General(Op):
     def finish_expression(self) -> Expr | None:
         """The result of a reduction as an expression of its total; None for the total itself."""
         return None if self.finish is None else _as_expr(self.finish(symbol("total"), symbol("count")))
+
+    @cache
+    def finishes_parts(self) -> bool:
+        """Whether ``finish`` of a complex total is that of its real and its imaginary part."""
+        finish = self.finish_expression()
+        return finish is None or is_multiple(finish, "total")
 
     @cache
     def linear_groups(self) -> tuple[tuple[str, ...], ...]:

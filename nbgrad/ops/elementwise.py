@@ -388,10 +388,12 @@ elementwise(
     complex=True,
     doc="The tangent of x in radians.",
 )
+# NOTE [Sides of a cut]: on the cut of a complex function the sign of a zero says which side is meant. ``+ 1`` loses that of an imaginary
+# part of -0, and ``1 -`` that of any zero; ``- (-1)`` keeps it. A real 0 comes out as +0, whose root has the infinity that is meant.
 elementwise(
     "asin",
     lambda x: scalar.asin(x),
-    {"x": lambda x: scalar.rsqrt(1 - x * x)},
+    {"x": lambda x: scalar.rsqrt(-x * x - (-1))},
     policy="float",
     complex=True,
     aliases=("arcsin",),
@@ -400,7 +402,7 @@ elementwise(
 elementwise(
     "acos",
     lambda x: scalar.acos(x),
-    {"x": lambda x: -scalar.rsqrt(1 - x * x)},
+    {"x": lambda x: -scalar.rsqrt(-x * x - (-1))},
     policy="float",
     complex=True,
     aliases=("arccos",),
@@ -451,7 +453,7 @@ elementwise(
 elementwise(
     "asinh",
     lambda x: scalar.asinh(x),
-    {"x": lambda x: scalar.rsqrt(x * x + 1)},
+    {"x": lambda x: scalar.rsqrt(x * x - (-1))},
     policy="float",
     complex=True,
     aliases=("arcsinh",),
@@ -460,7 +462,7 @@ elementwise(
 elementwise(
     "acosh",
     lambda x: scalar.acosh(x),
-    {"x": lambda x: scalar.rsqrt(x - 1) * scalar.rsqrt(x + 1)},
+    {"x": lambda x: scalar.rsqrt(x - 1) * scalar.rsqrt(x - (-1))},
     policy="float",
     complex=True,
     aliases=("arccosh",),

@@ -422,12 +422,22 @@ class CUDAGraph:
 
 
 class graph:  # torch's name
-    """A context in which work is captured.
+    """A context in which the work of a GPU is captured, and not done.
 
     Args:
-        cuda_graph: what it becomes.
+        cuda_graph: what it becomes: ``cuda_graph.replay()`` does it.
         pool, capture_error_mode: as of ``CUDAGraph.capture_begin``.
         stream: on which it is captured; None: one that is there for captures.
+
+    >>> import nbgrad
+    >>> if nbgrad.cuda.is_available():
+    ...     x, total = nbgrad.ones(2, device="cuda"), nbgrad.zeros(2, device="cuda")
+    ...     y = total.add(x)  # so that the kernel is there
+    ...     made = nbgrad.cuda.CUDAGraph()
+    ...     with nbgrad.cuda.graph(made):
+    ...         y = total.add(x)
+    ...     made.replay()
+    ...     assert y.tolist() == [1.0, 1.0]
     """
 
     stream: Stream | None = None  # of captures, made once
@@ -460,11 +470,24 @@ class graph:  # torch's name
 
 
 def graph_pool_handle() -> tuple[int, int]:
-    """What names memory that several graphs are to share."""
+    """A name of memory that several graphs are to share: give it to each as ``pool=``.
+
+    >>> import nbgrad
+    >>> nbgrad.cuda.graph_pool_handle() == nbgrad.cuda.graph_pool_handle()
+    False
+    """
     return 0, next(_numbers)
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether the work of the current stream is captured, and not done."""
+    """Whether the work of the current stream is captured by a graph, and not done now.
+
+    Raises:
+        DeviceError: there is no GPU.
+
+    >>> import nbgrad
+    >>> if nbgrad.cuda.is_available():
+    ...     assert not nbgrad.cuda.is_current_stream_capturing()
+    """
     found = current_stream()
     return heap(found.device_index).card.is_capturing(found.cuda_stream)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self, TypeAlias, overload
 from ..base.dtypes import DType, DTypeLike
 from ..base.errors import NbgradError
-from ..composites.linalg import QRResult, SVDTurned, SlogdetResult, TriangularSolution
+from ..composites.linalg.results import QRResult, SVDTurned, SlogdetResult, TriangularSolution
 from ..composites.numbers import Frexp
 from ..creation.generators import Generator
 from ..graph.node import Node, RemovableHandle
 from ..lowering.counts import Histogram
 from ..ops.expr import Operators
-from ..ops.reduce import Extrema, Extremum
+from ..ops.extrema import Extrema, Extremum
 from .memory_format import MemoryFormat
 from .storage import Device
 from .tensor import Tensor

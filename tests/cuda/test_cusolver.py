@@ -432,7 +432,7 @@ def test_captures_are_refused():
 @on_gpus
 @played
 def test_an_error_of_the_library_is_raised(monkeypatch):
-    """With its name."""
+    """A status that is no success becomes an error with the names of function and status."""
     x, _ = positive((4, 4))
     monkeypatch.setattr(PLAYED, "failing", 7)
     with pytest.raises(KernelError, match="cusolver: cusolverDnXpotrf is refused: INTERNAL_ERROR"):

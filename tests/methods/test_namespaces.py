@@ -454,6 +454,15 @@ def test_memory_formats(make):
         make(x, memory_format="rows")
 
 
+def test_a_memory_format_of_another_number_of_dimensions():
+    """Asked of any tensor, it is an answer: one of two dimensions does not lie in it."""
+    formats = nbgrad.channels_last, nbgrad.channels_last_3d, nbgrad.contiguous_format
+    assert [nbgrad.ones(2, 2).is_contiguous(memory_format=each) for each in formats] == [False, False, True]
+    assert [nbgrad.ones(1, 1, 2, 2).is_contiguous(memory_format=each) for each in formats] == [True, False, True]
+    with pytest.raises(TypeError, match="memory_format"):
+        nbgrad.ones(2).is_contiguous(memory_format="rows")
+
+
 def test_memory_formats_keep_values_and_gradients():
     """A copy in another order is the same tensor to whoever does not look at strides."""
     x = nbgrad.arange(24.0).reshape(1, 2, 3, 4).requires_grad_()

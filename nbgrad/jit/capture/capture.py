@@ -378,7 +378,7 @@ def kept_by(node: GraphNode) -> list:
 def current_trace() -> Trace | None:
     """The innermost capture of this thread."""
     this = get_ident()
-    for active in reversed(traces):
+    for active in traces[::-1]:
         if active.thread == this:
             return active
     return None

@@ -12,7 +12,7 @@ import os
 from typing import Any, NoReturn
 
 from ..._version import __version__
-from ...base.errors import GraphError
+from ...base.errors import GraphError, require_path
 from ...kernels.cpu.digest import hexdigest
 from ...kernels.cpu.disk import is_own, replace_file
 
@@ -85,9 +85,9 @@ def read_file(path: Any) -> File:
     """Read a file, and see that all of it is there.
 
     Raises:
-        GraphError: another file, or a damaged one. OSError: none.
+        ArgumentError: no path. GraphError: another file, or a damaged one. OSError: none.
     """
-    path = os.fspath(path)
+    path = require_path("load", path)
     with open(path, "rb") as file:
         own = is_own(os.fstat(file.fileno()))
         first, second = file.readline(LONGEST_LINE), file.readline(LONGEST_LINE)

@@ -18,7 +18,7 @@ from ...base import config
 from ...base.calls import CALLS
 from ...base.grad_mode import inference_mode
 from ...base.nested import map_leaves
-from ...creation.factories import new_full
+from ...creation.allocation import new_full
 from ...dispatch.launches import need
 from ...forward.tangents import ALL_LEVELS, sight
 from ...graph.saved import without_hooks

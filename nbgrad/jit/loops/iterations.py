@@ -6,7 +6,7 @@ from typing import Any, Sequence
 
 from ...base.calls import CALLS
 from ...base.errors import GradError
-from ...creation.factories import empty_of
+from ...creation.allocation import empty_of
 from ...tensors.arrays import values_of
 from ...tensors.layout import Layout
 from ...tensors.tensor import Tensor, native

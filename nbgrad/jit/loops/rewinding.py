@@ -10,7 +10,7 @@ from typing import Any, Sequence
 
 from ...autograd.function import Function
 from ...batch.vmap import vmap
-from ...creation.factories import empty_of
+from ...creation.allocation import empty_of
 from ...forward.tangents import visible_levels
 from ...func.reverse import vjp
 from ...modes.inference import newly_made

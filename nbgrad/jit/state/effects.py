@@ -29,7 +29,7 @@ from .implicit_inputs import GradientOf, Numbers, NumbersOf
 if TYPE_CHECKING:
     from ...base.dtypes import DType
     from ..capture.capture import Trace
-    from ..capture.variables import Variable
+    from ..capture.memory import Variable
     from .slots import Exchange
 
 __all__ = ["Effects", "Kept", "Postponed", "Raised"]
