@@ -554,8 +554,8 @@ def test_nothing_asks_whether_it_runs_on_cuda():
 # Modules that ask whether memory is a GPU's, each group with what it decides. Hot paths are not among them: a plan knows.
 ASK_FOR_THE_DEVICE = {
     "native.launches native.sequences tensors.layout": "what makes results: one load and comparison",
-    "dispatch.plans dispatch.lowerings dispatch.device_lowerings dispatch.operands dispatch.inplace dispatch.updates "
-    "lowering.cuda.registry lowering.cuda.requirements": "which lowering; which operands may come together; who says what is wrong",
+    "dispatch.plans dispatch.lowerings dispatch.device_lowerings dispatch.device_requirements dispatch.operands dispatch.inplace "
+    "dispatch.updates lowering.cuda.registry": "which lowering; which operands may come together; who says what is wrong",
     "jit.ir.devices": "what graphs ask",
     "optim.ruled optim.optimizer": "what counts steps; what a graph of a GPU would freeze",
     "lowering.index_walks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),

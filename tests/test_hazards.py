@@ -314,6 +314,7 @@ def test_first_large_tensors_of_many_threads():
 
 
 CHECKED = {
+    "methods of subclasses": "ones(2).as_subclass(type('Named', (nbgrad.Tensor,), {})).detach().numpy()",
     "empty views": "[x.unbind(1), x[:, 1], zeros(0, dtype=nbgrad.complex64).imag, nbgrad.complex(zeros(0), zeros(0))]",
     "half types": "tensor([nan], dtype=nbgrad.bfloat16).float()",
     "numbers": "ones(2) * nan",
@@ -338,6 +339,23 @@ def test_checked_calls_that_are_sound(expression):
         )
         == ""
     )
+
+
+def test_checked_calls_tell_what_is_wrong():
+    """A class that is none is a NaN on the way to its error, and no NaN to a user."""
+    told = printed_by(
+        """
+        import nbgrad
+        from nbgrad.nn.functional import cross_entropy, nll_loss
+        for loss in (cross_entropy, nll_loss):
+            try:
+                loss(nbgrad.ones(2, 3), nbgrad.tensor([1, 9]))
+            except nbgrad.NbgradError as error:
+                print(type(error).__name__, "target is out of range" in str(error))
+    """,
+        NBGRAD_CHECK="1",
+    )
+    assert told.split() == ["DimError", "True"] * 2
 
 
 @pytest.mark.parametrize(

@@ -684,3 +684,8 @@ def test_phases_are_not_asked_for_in_a_batch_of_cotangents():
     (both,) = nbgrad.grad(y, x, nbgrad.tensor([1.0, 2.0], dtype=y.dtype), is_grads_batched=True, retain_graph=True)
     (one,) = nbgrad.grad(y, x)
     assert nbgrad.allclose(both, nbgrad.stack([one, 2 * one]))
+
+
+def test_pinv_of_no_matrices():
+    """Tolerances come one a matrix: none for none."""
+    assert nbgrad.linalg.pinv(nbgrad.ones(0, 2, 1, 3), rtol=nbgrad.ones(0, 2)).shape == (0, 2, 3, 1)

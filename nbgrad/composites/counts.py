@@ -12,6 +12,7 @@ from ..base.grad_mode import traces
 from ..creation import factories
 from ..dispatch.arguments import require_tensors
 from ..dispatch.device_lowerings import note_fallback
+from ..dispatch.device_requirements import is_required
 from ..lowering.counts import Histogram, comparable, limits
 from ..ops.core import composite
 from ..ops.expr import scalar
@@ -161,12 +162,7 @@ def has_classes(tensor, count: int) -> bool:
     if not (traces or tensor.layout.memory is not None):
         return False
     known = whole((tensor >= 0) & (tensor < count)).all()
-    if traces:
-        return bool(known)
-    from ..lowering.cuda.requirements import require
-
-    require(known, DimError, f"one_hot: a class is not from 0 to {count - 1}.")
-    return True
+    return is_required(known, DimError, f"one_hot: a class is not from 0 to {count - 1}.")
 
 
 # ---- histograms -------------------------------------------------------------------------------------------------------

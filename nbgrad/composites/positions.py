@@ -139,4 +139,4 @@ _function: Callable
 for _function in (nonzero, argwhere, repeat_interleave):
     composite(_function.__name__, _function, out=_function is nonzero, doc=_function.__doc__)
 # Declared after the elementwise operation of the same public name, and so published in its place.
-composite("where_or_positions", where, method=False, aliases=("where",), doc=where.__doc__)
+composite("where_or_positions", where, method=False, aliases=("where",), public="where", doc=where.__doc__)

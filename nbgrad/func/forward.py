@@ -85,9 +85,7 @@ def checked_directions(primals: Any, tangents: Any) -> tuple[list[Tensor], list[
 
 def separate(tangents: list[Tensor]) -> list[Tensor]:
     """The tangents, but copies of those that share memory with one before: a write to an argument changes its own tangent alone."""
-    return [
-        CALLS["clone"](t) if any(share_memory(t, other) for other in tangents[:k]) else t for k, t in enumerate(tangents)
-    ]
+    return [CALLS["clone"](t) if any(share_memory(t, other) for other in tangents[:k]) else t for k, t in enumerate(tangents)]
 
 
 def dual_of(x: Tensor, tangent: Tensor, level: int) -> Tensor:

@@ -430,12 +430,12 @@ def rows_walk(op: str, layout: Layout, index: Layout, dim: int) -> IndexWalk:
     """The walk of index_select and its like: a one-dimensional index names slices of a dimension."""
     if index.ndim > 1:
         raise DimError(f"{op}: index must have at most 1 dimension, got {index.ndim}.")
-    count = index.numel
+    count, own = index.numel, index.strides or (1,)
     if not layout.ndim:
         row = (count,) if count != 1 else ()
-        return IndexWalk(row, (1,) * len(row), (0,) * len(row), 1, 1, False, 0)
+        return IndexWalk(row, own[: len(row)], (0,) * len(row), 1, 1, False, 0)
     shape = (*layout.shape[:dim], count, *layout.shape[dim + 1 :])
-    index_strides = (0,) * dim + (1,) + (0,) * (layout.ndim - dim - 1)
+    index_strides = (0,) * dim + own + (0,) * (layout.ndim - dim - 1)
     strides = (*layout.strides[:dim], 0, *layout.strides[dim + 1 :])
     return IndexWalk(shape, index_strides, strides, layout.strides[dim], layout.shape[dim], False, dim)
 

@@ -27,6 +27,7 @@ from ..creation.generators import (
     set_rng_state,
     signed,
 )
+from ..dispatch.device_requirements import require
 from ..dispatch.out import write_out
 from ..graph.edges import requires_grad as has_grad
 from ..lowering.random import draw, drawn, random_plan
@@ -359,8 +360,6 @@ def require_all(x: Tensor, condition: Callable, text: str) -> None:
         RangeError: there is one; on a GPU when the program next waits for it.
     """
     if x.layout.memory is not None:
-        from ..lowering.cuda.requirements import require
-
         require(condition(x.detach()).all(), RangeError, text)
     elif not (condition(x.detach()) if traces else condition(values_of(x))).all():
         raise RangeError(text)

@@ -456,7 +456,7 @@ class Method:
     kind = batched = "method"
     operands, aliases = ("x",), ()
     node_name = integer_divisor = None
-    product = False
+    product = tells_by_nan = False
     signature = inspect.Signature()
 
     def __init__(self, name: str):

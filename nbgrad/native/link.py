@@ -27,6 +27,7 @@ from . import (
     heaps,
     language,
     launches,
+    lent,
     nans,
     node_lines,
     objects,
@@ -57,7 +58,7 @@ if HAS_WORKERS:
 else:
     from . import serial as threads  # type: ignore[no-redef]
 
-MODULES = (threads, heaps, launches, node_lines, calls, recording, steps, nans, sequences, actors, repeats, surveys)
+MODULES = (threads, heaps, lent, launches, node_lines, calls, recording, steps, nans, sequences, actors, repeats, surveys)
 GLOBALS = {
     "ndarray_type": lambda: id(np.ndarray),
     "new_from_descr": lambda: numpy_function(objects.NEW_FROM_DESCR),

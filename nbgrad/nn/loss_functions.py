@@ -10,6 +10,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import RangeError, ShapeError
+from ..dispatch.device_requirements import require
 from ..modes.autocast import casts
 from ..ops.losses import old_reduction, reduced
 from ..tensors.batch_levels import is_batched
@@ -301,8 +302,8 @@ def gaussian_nll_loss(
         spread = spread.unsqueeze(-1)
     if spread.ndim != input.ndim or any(own not in (1, size) for own, size in zip(spread.shape, input.shape)):
         raise ShapeError(f"gaussian_nll_loss: var is {list(spread.shape)}, input {list(input.shape)}, expected its sizes, or 1.")
-    if not is_batched(spread) and bool((spread < 0).any()):
-        raise RangeError("gaussian_nll_loss: var has negative numbers.")
+    if not is_batched(spread):
+        require((spread < 0).any().logical_not(), RangeError, "gaussian_nll_loss: var has negative numbers.")
     # The bound has no gradient of its own, as torch's.
     spread = spread + (spread.detach().clamp_min(eps) - spread.detach())
     losses = 0.5 * (spread.log() + (input - target) ** 2 / spread)

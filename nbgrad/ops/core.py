@@ -82,8 +82,8 @@ class Op:
     kind = "op"
     # What only some kinds declare.
     product = numbers = matrices = pure = refuses_gradient = untracked = severs = unbounded = sized_by_values = draws = total = (
-        False
-    )
+        tells_by_nan
+    ) = False
     integer_divisor: str | None = None
     either = second = ""
     rounds, cheap = True, False
@@ -370,6 +370,7 @@ class General(Op):
         draws: of the operand only the layout matters: it draws random numbers.
         total: it gives results whatever its operands hold. Of a single launch that is taken for granted; what takes several steps,
             and does not say so, may refuse values, as an index that is out of range.
+        tells_by_nan: what is wrong in its operands becomes a NaN; the operation that the same function calls next tells of it.
         gives: the dtype of the result: ``"same"``; ``"total"`` (of integers and bools int64); ``"floating"`` (the same, integers
             are refused); ``"truth"`` (bool, of uint8 uint8); ``"count"`` (int64).
 
@@ -408,10 +409,11 @@ class General(Op):
         sized_by_values: bool = False,
         draws: bool = False,
         total: bool = False,
+        tells_by_nan: bool = False,
         **options,
     ):
         super().__init__(name, formula, operands, out=out, **options)
-        self.sized_by_values, self.draws, self.total = sized_by_values, draws, total
+        self.sized_by_values, self.draws, self.total, self.tells_by_nan = sized_by_values, draws, total, tells_by_nan
         self.monoid, self.term, self.near, self.finish, self.gives = monoid, term, near, finish, gives
         self.ranks, self.product, self.summand, self.part, self.resolves = ranks, product, summand, part, resolves
         self.renamed, self.second = renamed or {}, second

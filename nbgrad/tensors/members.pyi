@@ -5,6 +5,7 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self, TypeAlias, overload
 from ..base.dtypes import DType, DTypeLike
+from ..base.errors import NbgradError
 from ..composites.linalg.results import QRResult, SVDTurned, SlogdetResult, TriangularSolution
 from ..composites.numbers import Frexp
 from ..creation.generators import Generator
@@ -97,8 +98,8 @@ class Members(Operators):
     def _conj(self) -> Tensor: """The complex conjugate, as a view: see is_conj; a real tensor itself."""
     def _constant_(self, op: str, name: str) -> Tensor:
         """A tensor whose values an operation takes for constants: ``x`` without history."""
-    def _everywhere_(self) -> _bool:
-        """Whether all elements of a tensor of truth values are true; of a batch those of all its elements."""
+    def _everywhere_(self, error: _type[NbgradError], text: str) -> _bool:
+        """Whether all elements of a tensor of truth values are true, of a batch those of all its elements; see ``is_required``."""
     _grad: Tensor | None
     """The gradient accumulated so far, without a word where there can be none."""
     @property

@@ -43,11 +43,15 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """
     checked("linalg.pinv", A, hermitian)
     rtol = rcond if rtol is None else rtol
-    known = (
-        values_of(x._constant_("linalg.pinv", name)).tolist() if isinstance(x, Tensor) else float(x) if type(x) is int else x
-        for name, x in zip(("rtol", "atol"), tolerances(A, atol, rtol))
-    )
+    known = map(numbers_of, ("rtol", "atol"), tolerances(A, atol, rtol))
     return scalar.pseudo_inverse(A, *known, bool(hermitian))
+
+
+def numbers_of(name: str, tolerance: Any) -> Any:
+    """A tolerance as a number, or the numbers of a batch; of a batch of no matrices any number."""
+    if isinstance(tolerance, Tensor):
+        return values_of(tolerance._constant_("linalg.pinv", name)).tolist() if tolerance.numel() else 0.0
+    return float(tolerance) if type(tolerance) is int else tolerance
 
 
 @at_once(

@@ -25,6 +25,7 @@ from ...base.nested import Tree, flatten
 from ...creation.generators import Generator, default_generators
 from ...graph.edges import requires_grad
 from ...tensors.arrays import values_of
+from ...tensors.choices import current
 from ...tensors.storage import Storage, unwatched
 from ...tensors.tensor import Tensor, meta_of, native
 from ..arguments.structures import flatten as flatten_result
@@ -43,7 +44,8 @@ CLOSE = 1 << 12
 
 
 def checked(variant: Run, fn: Callable, leaves: list, tree: Tree, missed: Any) -> Any:
-    """The result of a variant, which is what the function gives; of one whose capture was the call there is nothing to compare.
+    """The result of a variant, which is what the function gives. Nothing is compared of one whose capture was the call, nor while a
+    graph of a GPU is captured, when there are no values.
 
     Args:
         missed: what the variant gives where it does not hold.
@@ -52,7 +54,7 @@ def checked(variant: Run, fn: Callable, leaves: list, tree: Tree, missed: Any) -
         GraphError: it is not. KernelError: a call of the function is not as it should be.
     """
     inputs = [x for x in leaves if isinstance(x, Tensor)]
-    if variant.once:
+    if variant.once or current.capture is not None:
         return variant(variant.inputs(leaves))
     say_once(variant)
     before = World(variant, leaves)
