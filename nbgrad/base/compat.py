@@ -153,6 +153,12 @@ class ViewReplay(threading.local):
 _view_replay = ViewReplay()
 
 
+def require_bool(what: str, value: object) -> None:
+    """Refuse anything but True and False for a switch."""
+    if not isinstance(value, bool):
+        raise ArgumentError(f"{what}: expected a bool, got {type(value).__name__}.")
+
+
 class _force_original_view_tracking(ModeContext):  # torch's name
     """Ask for a view's own movements when its history is rebuilt after a write to its base, at once and until the end of the block.
 
@@ -160,8 +166,7 @@ class _force_original_view_tracking(ModeContext):  # torch's name
     """
 
     def __init__(self, mode: bool):
-        if not isinstance(mode, bool):
-            raise ArgumentError(f"_force_original_view_tracking: expected a bool, got {type(mode).__name__}.")
+        require_bool("_force_original_view_tracking", mode)
         self.mode, self.before = mode, _view_replay.enabled
         _view_replay.enabled = mode
 
@@ -194,9 +199,19 @@ def region_activation_memory_budget(budget: float) -> Iterator[None]:
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
-    """Whether to warn, once, of a gradient from another stream of a GPU than the leaf was first used on."""
-    Settings.warns_of_streams = bool(enabled)
+    """Whether to warn, once, of a gradient from another stream of a GPU than the leaf was first used on.
+
+    Raises:
+        ArgumentError: not a bool.
+    """
+    require_bool("set_warn_on_accumulate_grad_stream_mismatch", enabled)
+    Settings.warns_of_streams = enabled
 
 
 def set_override_stale_capture_stream(enabled: bool) -> None:
-    """Accepted for torch's sake: a pass that waits for a stream outside of a capture is refused by the capture in any case."""
+    """Accepted for torch's sake: a pass that waits for a stream outside of a capture is refused by the capture in any case.
+
+    Raises:
+        ArgumentError: not a bool.
+    """
+    require_bool("set_override_stale_capture_stream", enabled)

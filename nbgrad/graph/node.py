@@ -397,7 +397,7 @@ class Node(Placed):
 
 
 # The nodes that are called after a class of torch's engine.
-OF_THE_ENGINE = frozenset(("AccumulateGrad", "CopyBackwards", "CopySlices"))
+OF_THE_ENGINE = frozenset(("AccumulateGrad", "CopyBackwards", "CopySlices", "Error"))
 
 
 def name_of(node: Node) -> str:

@@ -168,7 +168,20 @@ def test_nodes_of_the_engine_have_its_names():
     base = x * 1
     base[0].mul_(2)
     copied = (x * 1).copy_(x)
+
+    class Twice(nbgrad.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        @nbgrad.autograd.function.once_differentiable
+        def backward(ctx, g):
+            return g * 2
+
+    (final,) = nbgrad.grad(Twice.apply(x), x, nbgrad.ones(2, requires_grad=True), create_graph=True)
     for node, name in (
+        (final.grad_fn, "Error"),
         (base.grad_fn, "CopySlices"),
         (copied.grad_fn, "CopyBackwards"),
         (nbgrad.graph.get_gradient_edge(x).node, "AccumulateGrad"),

@@ -455,6 +455,9 @@ def test_names_of_devices_in_checkpoints_and_graphs():
     assert isinstance(nbgrad.Function, FunctionMeta)
     graph.set_warn_on_accumulate_grad_stream_mismatch(True)
     graph.set_override_stale_capture_stream(True)
+    for switch in (graph.set_warn_on_accumulate_grad_stream_mismatch, graph.set_override_stale_capture_stream):
+        with pytest.raises(TypeError, match="expected a bool, got str"):
+            switch("no")
     with graph.region_activation_memory_budget(0.5):
         assert nbgrad.ones(1).item() == 1
     with pytest.raises(ValueError, match="from 0 to 1"), graph.region_activation_memory_budget(2):
