@@ -164,7 +164,7 @@ class Capture:
     def beside(self, make: Callable[[], Any]) -> Any:
         """What ``make()`` makes as no part of the capture, in memory that captured work cannot have used before: it outlives the
         graph, and what a replay writes there is there before it begins."""
-        from ..kernels.cuda.driver import at_ease
+        from ..kernels.cuda.driver import at_ease  # which an import of nbgrad.cuda does not load
 
         kept, current.capture, current.choice = current.choice, None, DEFAULT
         self.enter_all()
