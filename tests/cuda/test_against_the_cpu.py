@@ -38,10 +38,10 @@ def test_indices_where_nothing_is(shape):
         one = nbgrad.tensor([0], device=x.device)
         source = nbgrad.zeros(shape[0], 1, *shape[2:], device=x.device)
         for call in (
-            lambda x, one, source: x[:, one],
-            lambda x, one, source: x.index_select(1, one),
-            lambda x, one, source: x.index_add(1, one, source),
-            lambda x, one, source: x.index_copy(1, one, source),
+            lambda x, i, source: x[:, i],
+            lambda x, i, source: x.index_select(1, i),
+            lambda x, i, source: x.index_add(1, i, source),
+            lambda x, i, source: x.index_copy(1, i, source),
         ):
             with pytest.raises(nbgrad.DimError, match="out of range for dimension 1 of size 0"):
                 call(x, one, source).cpu()
