@@ -74,10 +74,11 @@ from .base.grad_mode import (
 )
 from .base.size import Size as Size
 from .batch.vmap import vmap as vmap
-from .composites.linalg.results import QRResult, SVDTurned, SlogdetResult, TriangularSolution, Unpacked
+from .composites.counts import Histograms
+from .composites.linalg.results import QRResult, Reflections, SVDTurned, SlogdetResult, TriangularSolution, Unpacked
 from .composites.numbers import Frexp
 from .creation.dlpack import from_dlpack as from_dlpack
-from .creation.factories import empty_strided as empty_strided, scalar_tensor as scalar_tensor
+from .creation.factories import empty_permuted as empty_permuted, empty_strided as empty_strided, scalar_tensor as scalar_tensor
 from .creation.from_data import as_tensor as as_tensor, asarray as asarray, frombuffer as frombuffer, tensor as tensor
 from .creation.generators import (
     Generator as Generator, default_generator as default_generator, fork_rng as fork_rng, get_rng_state as get_rng_state,
@@ -510,6 +511,12 @@ def eye(n: _int, m: _int | None = None, *, dtype: DTypeLike | None = None, devic
         requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False,
         out: Tensor | None = None) -> Tensor:
     """Ones on the diagonal of an n x m matrix (n x n without ``m``), zeros elsewhere."""
+def fake_quantize_per_channel_affine(input: Array, scale: Tensor, zero_point: Tensor, axis: _int | None, quant_min: _int,
+                                     quant_max: _int) -> Tensor:
+    """``fake_quantize_per_tensor_affine`` with a scale and a zero point for each element along a dimension, as vectors."""
+def fake_quantize_per_tensor_affine(input: Array, scale: Tensor | Number, zero_point: Tensor | Number, quant_min: _int,
+                                    quant_max: _int) -> Tensor:
+    """``(clamp(round(input / scale) + zero_point, quant_min, quant_max) - zero_point) * scale``, with the gradient of a clamp."""
 def feature_alpha_dropout(input: Array, p: Number = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """alpha_dropout of whole channels: x of shape (N, C, *) is dropped at all of * or nowhere."""
 def feature_dropout(input: Array, p: Number = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
@@ -553,6 +560,8 @@ def gcd_(input: Tensor, other: Operand) -> Tensor: """In place: The greatest com
 def ge(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: """x >= y."""
 def gelu(input: Operand, approximate: str = 'none', *, out: Tensor | None = None) -> Tensor:
     """input times its normal distribution function; approximate="tanh" uses Hendrycks and Gimpel's formula."""
+def geqrf(input: Array, *, out: Tensor | None = None) -> Reflections:
+    """A QR decomposition as LAPACK has it: (a, tau). Differentiating it is refused: ``linalg.qr`` has derivatives."""
 def ger(input: Array, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every element of one vector times every element of another, (n,) and (m,) -> (n, m)."""
 def glu(input: Array, dim: _int = -1) -> Tensor: """The first half along dim times the sigmoid of the second."""
@@ -577,6 +586,9 @@ def histc(input: Array, bins: _int = 100, min: Number = 0, max: Number = 0, *, o
 def histogram(input: Array, bins: _int = 100, *, range: Sequence[_float] | None = None, weight: Tensor | None = None,
               density: _bool = False, out: Tensor | None = None) -> Histogram:
     """(hist, bin_edges): the numbers or weights of the elements between edges, given or equally spaced."""
+def histogramdd(input: Array, bins: _int | Sequence[_int] | Sequence[Tensor], range: Sequence[_float] | None = None,
+                weight: Tensor | None = None, density: _bool = False) -> Histograms:
+    """(hist, bin_edges): how many points, or their weights, lie in each cell of a grid; ``histogram`` in several dimensions."""
 def hsplit(input: Array, indices_or_sections: Ints) -> tuple[Tensor, ...]:
     """Pieces side by side: along the second dimension, of vectors the first; equal ones, or those between the given indices."""
 def hstack(tensors: Array, *, out: Tensor | None = None) -> Tensor:
@@ -618,7 +630,8 @@ def is_neg(input: Array) -> _bool:
 def isclose(input: Array, other: Tensor, rtol: Number = 1e-05, atol: Number = 1e-08, equal_nan: _bool = False) -> Tensor:
     """Where |input - other| <= atol + rtol * |other|; infinities equal themselves, NaN with ``equal_nan``."""
 def isfinite(input: Array) -> Tensor: """x is neither infinite nor NaN."""
-def isin(elements: Array, test_elements: Tensor, *, assume_unique: _bool = False, invert: _bool = False) -> Tensor:
+def isin(elements: Array, test_elements: Tensor, *, assume_unique: _bool = False, invert: _bool = False,
+         out: Tensor | None = None) -> Tensor:
     """Where elements are among the test elements. No gradient."""
 def isinf(input: Array) -> Tensor: """x is infinite."""
 def isnan(input: Array) -> Tensor: """x is not a number."""
@@ -810,6 +823,8 @@ def nll_loss(input: Array, target: Tensor, weight: Tensor | None = None, size_av
     """Minus the log-probability of the target class."""
 def nonzero(input: Array, *, as_tuple: _bool = False, out: Tensor | None = None) -> Tensor | Any:
     """The indices of the elements that are not zero: a row each, or with ``as_tuple`` a tensor a dimension."""
+def nonzero_static(input: Array, *, size: _int, fill_value: Operand = -1, out: Tensor | None = None) -> Tensor:
+    """The indices of the first ``size`` elements that are not zero, a row each; ``fill_value`` in the rows that are left over."""
 def norm(input: Array, p: Number | str = 'fro', dim: Ints | None = None, keepdim: _bool = False, dtype: DType | None = None, *,
          axis: Ints | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """The p-norm over dimensions: p any number, inf, -inf, or "fro" (2); "nuc" of matrices, the sum of their singular values."""
@@ -830,6 +845,9 @@ def ones_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device |
     """Ones in the shape and memory order of ``input``."""
 def orgqr(A: Array, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of the product of Householder's reflections, whose vectors are below the diagonal of A."""
+def ormqr(input: Array, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False, *,
+          out: Tensor | None = None) -> Tensor:
+    """``Q @ other``, where Q is the whole product of the reflections of ``geqrf``: it is never formed."""
 def outer(input: Array, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every element of one vector times every element of another, (n,) and (m,) -> (n, m)."""
 def pad(input: Array, pad: Ints, mode: str = 'constant', value: Number | None = None) -> Tensor:
@@ -908,6 +926,9 @@ def scatter_reduce(input: Array, dim: _int, index: Tensor, src: Tensor, reduce: 
 def searchsorted(sorted_sequence: Array, input: Tensor, *, out_int32: _bool = False, right: _bool = False, side: str | None = None,
                  sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """Where to put values into a sorted last dimension: before equal elements, or behind them with ``right``. No gradient."""
+def segment_reduce(data: Array, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None,
+                   offsets: Tensor | None = None, axis: _int = 0, unsafe: _bool = False, initial: Number | None = None) -> Tensor:
+    """Segments of neighbouring slices along a dimension, each reduced to one slice: sum, mean, max, min or prod."""
 def select(input: Array, dim: _int, index: _int) -> Tensor: """One element of one dimension, which goes."""
 def select_copy(input: Array, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """What ``select`` shows, copied."""

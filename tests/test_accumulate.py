@@ -392,6 +392,15 @@ def test_post_accumulate_hook_must_return_none():
         (x * 2).backward()
 
 
+def test_post_accumulate_hook_may_return_the_leaf():
+    """What writes in place returns the leaf, which such a hook may write in one line; later hooks see what it wrote."""
+    x, seen = nbgrad.tensor([1.0, 2.0], requires_grad=True), []
+    x.register_post_accumulate_grad_hook(lambda p: p.sub_(p.grad))
+    x.register_post_accumulate_grad_hook(lambda p: seen.append(p.tolist()))
+    (x * 3).sum().backward()
+    assert seen == [[-2.0, -1.0]] and x.grad.tolist() == [3.0, 3.0]
+
+
 def test_post_accumulate_hook_does_not_fire_under_grad():
     """``grad`` accumulates nothing."""
     x, seen = leaf(2.0), []

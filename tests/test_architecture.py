@@ -328,6 +328,8 @@ def test_operations_are_declared_in_ops_and_lowered_in_lowering():
 TABLES = {
     ("composites.scatter", "EXTREMA"): "values of torch's argument reduce=",
     ("composites.scatter", "REDUCTIONS"): "values of torch's argument reduce=",
+    ("composites.segments", "REDUCTIONS"): "values of torch's argument reduce=",
+    ("sparse.products", "REDUCTIONS"): "values of torch's argument reduce=",
     ("dispatch.device_formulas", "DIVIDES"): "scalar functions that divide integers, which the gates allow there",
     ("kernels.cuda.vectors", "SERIES"): "scalar functions of many terms",
     ("cubins.rows", "FAMILY"): "what a release carries is its size, not what operations are",
@@ -560,7 +562,7 @@ ASK_FOR_THE_DEVICE = {
     "optim.ruled optim.optimizer": "what counts steps; what a graph of a GPU would freeze",
     "lowering.index_walks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
     "composites.index_writes composites.positions composites.counts composites.order_statistics composites.subscript "
-    "forward.programs": ("what is prepared of calls: kernels of the CPU alone"),
+    "composites.linalg.reflections forward.programs": ("what is prepared of calls: kernels of the CPU alone"),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "
     "methods.files.storage_bytes methods.memory creation.pinning jit.ir.literals data.transport tensors.shared multiprocessing "
     "autograd.measured_jacobians": ("doors: what leaves a tensor, or comes in"),

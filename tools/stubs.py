@@ -63,18 +63,18 @@ KIND_TYPES = {
 }
 # Types of arguments by name, where neither a declaration nor a kind says it.
 NAMES = {
-    "Tensor": "A B L LU LU_data LU_pivots angle append aweights b bias boundaries ext_tensor fweights indices input other out "
-    "pivots prepend self sorter source std tau tensor tensors weights window x y",
+    "Tensor": "A B L LU LU_data LU_pivots angle append aweights b bias boundaries ext_tensor fweights indices input lengths "
+    "offsets other out pivots prepend self sorter source std tau tensor tensors weights window x y",
     "Operand": "fill_value",
     "Device | str": "device",
     "MemoryFormat": "memory_format layout",
     "bool": "adjoint align_to_window as_tuple assume_unique center check_errors compute_uv full_matrices implicit "
     "increasing inplace invert log_target non_blocking normalized onesided pin_memory pivot requires_grad "
     "return_complex return_inverse size_average some sparse_grad transpose unitriangular unpack_data unpack_pivots "
-    "with_replacement",
+    "unsafe with_replacement",
     "str": "UPLO approximate compute_mode driver indexing interpolation mode pad_mode reduce reduction rounding_mode side",
     "int": "N col decimals divisor_override groups high hop_length length low n_fft ndim output_size row win_length",
-    "Number": "ord s",
+    "Number": "initial ord s",
     "Ints": "each sizes",
     "Sequence[float]": "range",
 }
@@ -84,6 +84,17 @@ OWN_TYPES = {
     ("", "condition"): "Tensor",
     ("", "threshold"): "Number",
     ("cross", "dim"): "int",
+    ("histogramdd", "bins"): "int | Sequence[int] | Sequence[Tensor]",
+    ("nonzero_static", "size"): "int",
+    ("segment_reduce", "axis"): "int",
+    **{
+        (f"fake_quantize_per_{kind}_affine", name): annotation
+        for kind in ("tensor", "channel")
+        for name, annotation in (("quant_min", "int"), ("quant_max", "int"))
+    },
+    **{("fake_quantize_per_tensor_affine", name): "Tensor | Number" for name in ("scale", "zero_point")},
+    **{("fake_quantize_per_channel_affine", name): "Tensor" for name in ("scale", "zero_point")},
+    ("fake_quantize_per_channel_affine", "axis"): "int",
     ("gradient", "spacing"): "Number | Sequence[Tensor | Number]",
     ("linalg_diagonal", "dim"): "int",
     ("tril_indices", "row"): "int",

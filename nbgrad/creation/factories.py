@@ -29,6 +29,7 @@ from .sequences import arange, linspace, logspace, python_number
 __all__ = [
     "empty",
     "empty_like",
+    "empty_permuted",
     "empty_strided",
     "eye",
     "full",
@@ -111,6 +112,35 @@ def empty(
     if memory_format is not None and (order := order_of("empty", memory_format, described.ndim)) is not None:
         described = layout_of(described.dtype, described.shape, strides_of(described.shape, order), described.device)
     return leaf("empty", empty_of(described, pin_memory), requires_grad)
+
+
+def empty_permuted(
+    size: int | Sequence[int],
+    physical_layout: Sequence[int],
+    *,
+    dtype: DTypeLike | None = None,
+    device: Device | str | None = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """An uninitialised tensor without gaps whose dimensions lie in memory in a given order.
+
+    Args:
+        physical_layout: the dimensions, from the one with the largest stride to that with the smallest.
+
+    Raises:
+        ShapeError: not every dimension once.
+
+    >>> import nbgrad
+    >>> nbgrad.empty_permuted((2, 3, 4), (0, 2, 1)).stride()
+    (12, 1, 3)
+    """
+    shape, order = shape_of("empty_permuted", (size,)), tuple(physical_layout)
+    if sorted(order) != list(range(len(shape))):
+        raise ShapeError(f"empty_permuted: physical_layout is {list(order)}, expected each of {len(shape)} dimensions once.")
+    strides = strides_of(shape, order)
+    return empty_strided(shape, strides, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
 
 
 def empty_strided(
@@ -388,6 +418,7 @@ FUNCTIONS = {
         asarray,
         empty,
         empty_like,
+        empty_permuted,
         empty_strided,
         eye,
         from_numpy,

@@ -346,11 +346,11 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 @contextlib.contextmanager
-def fork_rng(devices: Any = (), enabled: bool = True) -> Iterator[None]:
+def fork_rng(devices: Any = (), enabled: bool = True, *, device_type: str = "cuda") -> Iterator[None]:
     """What is drawn inside leaves the default generators of all devices as they were before.
 
     Args:
-        devices: accepted for torch's sake: the state of a generator is two numbers, so all are kept.
+        devices, device_type: accepted for torch's sake: the state of a generator is two numbers, so all are kept.
 
     >>> import nbgrad
     >>> with nbgrad.fork_rng():

@@ -119,7 +119,14 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
         return source_of(self)
 
     def backward_source(self) -> str:
-        """The same of the backward passes that went through results, for each variant."""
+        """The graphs of the backward passes that went through results, as text, for each variant.
+
+        >>> import nbgrad
+        >>> f = nbgrad.compile(lambda x: (x * 2).exp().sum())
+        >>> f(nbgrad.ones(2, requires_grad=True)).backward()
+        >>> "f_backward" in f.backward_source() or "graph_backward" in f.backward_source()
+        True
+        """
         from .compiled.explain import backward_source_of
 
         return backward_source_of(self)

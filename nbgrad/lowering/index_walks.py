@@ -30,7 +30,7 @@ from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from .copy import _as_bits as as_bits, copy_plan
-from .join import PARALLEL_FROM
+from .placing import PARALLEL_FROM
 
 __all__ = ["array_of", "check_index_dtype", "int64_index", "positions_tensor", "read", "write_along"]
 

@@ -16,7 +16,7 @@ from ..tensors.overlap import overlaps_itself
 from ..tensors.tensor import native
 from .index_walks import along_walk, copied_layout, int64_index, prepared_write, rows_walk, write_along
 from .index_writers import scalar_values
-from .join import Part, place_plan
+from .placing import Part, place_plan
 
 __all__: list[str] = []
 

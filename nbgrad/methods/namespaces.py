@@ -118,6 +118,7 @@ PLACES: dict[str, str | None] = {
     "nn.utils.clip_grad": "nn.utils",
     "nn.utils.convert_parameters": "nn.utils",
     "nn.utils.fusion": "nn.fusion",
+    "nn.utils.memory_format": "nn.weight_formats",
     "nn.utils.parametrizations": "nn.parametrizations",
     "nn.utils.parametrize": "nn.parametrize",
     "nn.utils.prune": "nn.prune",

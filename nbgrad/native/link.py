@@ -276,6 +276,17 @@ class Uncompiled(Functions):
 LOADED: list[tuple[NativeModule, Any]] = []
 
 
+def offsets_of_slots(classes: dict[str, type]) -> list[tuple[str, str, int]]:
+    """Where the slots of classes lie in their objects: class, slot, bytes."""
+    return [
+        (name, slot, slot_offset(each, slot))
+        for name, each in sorted(classes.items())
+        for cls in each.__mro__
+        for slot in vars(cls).get("__slots__", ())
+        if not slot.startswith("__")
+    ]
+
+
 class NativeModule:
     """Native functions of some modules of Python, loaded as machine code.
 
@@ -304,17 +315,17 @@ class NativeModule:
         classes = {name: each for name, each in known.items() if isinstance(each, type)}
         values = filled_in()
         sources = [source_of(each) for each in (*modules, language, primitives, support, plans)] + sources_of_translator()
-        offsets = [
-            (name, slot, slot_offset(each, slot))
-            for name, each in sorted(classes.items())
-            for cls in each.__mro__
-            for slot in vars(cls).get("__slots__", ())
-            if not slot.startswith("__")
-        ]
         from ..kernels.cpu.store import content_key
 
         names = " ".join(module.__name__ for module in modules)
-        key = content_key("native", *sources, more[0], repr(offsets), repr(sorted(values.items())), f"{names} {checked} {faults}")
+        key = content_key(
+            "native",
+            *sources,
+            more[0],
+            repr(offsets_of_slots(classes)),
+            repr(sorted(values.items())),
+            f"{names} {checked} {faults}",
+        )
 
         def compile() -> tuple[bytes, list[str]]:
             from .translator import Unit, declarations
@@ -343,6 +354,10 @@ class NativeModule:
             if name.startswith("e.")
         }
         self._kept: list[Any] = []
+        self._fill(modules, classes)
+
+    def _fill(self, modules: tuple, classes: dict[str, type]) -> None:
+        """Write into the module's variables which objects of this process they are: globals, constants, classes of errors."""
         for name, value in GLOBALS.items():
             ctypes.c_size_t.from_address(self.entries[name]).value = value()
         named = {name: each for module in modules for name, each in vars(module).items() if isinstance(each, type)}

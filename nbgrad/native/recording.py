@@ -87,7 +87,7 @@ def edge_of(x):
 
 @native(inline=True)
 def own_edge(x: Tensor):
-    """The same from the tensor's own slots; for a marked tensor Python is asked."""
+    """``edge_of`` by the tensor's own slots; for a marked tensor Python is asked."""
     own = x._edge_
     if own is not None:
         return own

@@ -225,7 +225,7 @@ class Sequence:
         return True
 
     def run(self, *operands):
-        """The same, where operands are known to have their layouts, and nothing is recorded; None where a guard stops the steps."""
+        """The results, of operands of the right layouts, where nothing is recorded; None where a guard stops the steps."""
         outs = tuple([make(cast(Tensor, self.outs[k]), None) for k in range(len(self.outs))])
         own = words(128)
         if words_of(self.size)[0] <= 1024 and len(self.hosts) == 0:  # benchmarks/test_graphs.py

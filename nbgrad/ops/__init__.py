@@ -20,6 +20,7 @@ from . import (  # noqa: F401
     norms,
     pooling,
     positions,
+    quantization,
     random,
     rearranging,
     recurrent,

@@ -457,8 +457,9 @@ elementwise(
     complex=True,
     doc="The tangent of x in radians.",
 )
-# NOTE [Sides of a cut]: on the cut of a complex function the sign of a zero says which side is meant. ``+ 1`` loses that of an imaginary
-# part of -0, and ``1 -`` that of any zero; ``- (-1)`` keeps it. A real 0 comes out as +0, whose root has the infinity that is meant.
+# NOTE [Sides of a cut]: on the cut of a complex function the sign of a zero says which side is meant. ``+ 1`` loses that of an
+# imaginary part of -0, and ``1 -`` that of any zero; ``- (-1)`` keeps it. A real 0 comes out as +0, whose root has the infinity
+# that is meant.
 elementwise(
     "asin",
     lambda x: scalar.asin(x),

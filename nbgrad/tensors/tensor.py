@@ -273,7 +273,7 @@ class Tensor(Members):
         return array_data(self._storage_.array) + self._offset_
 
     def is_contiguous(self, memory_format=None) -> bool:
-        """Whether the elements lie in row-major order without gaps; or in that of a memory format, which is for so many dimensions."""
+        """Whether the elements lie in row-major order without gaps; or in that of a memory format for as many dimensions."""
         layout = self.layout
         if memory_format is None:
             return layout.contiguous

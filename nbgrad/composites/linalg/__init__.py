@@ -37,6 +37,7 @@ from .products import (
     vander_of,
     vecdot,
 )
+from .reflections import geqrf, ormqr
 from .systems import det, inv, inv_ex, logdet, slogdet, solve, solve_ex, solve_triangular, triangular_solve
 
 __all__: list[str] = []
@@ -118,5 +119,7 @@ in_main("svd", svd_turned)
 in_main("lu", lu_in_main)
 in_main("lu_solve", lambda b, LU_data, LU_pivots: lu_solve(LU_data, LU_pivots, b))
 in_main("orgqr", householder_product, arguments={"input2": "tau"})
+in_main("geqrf", geqrf)
+in_main("ormqr", ormqr, arguments={"input2": "tau", "input3": "other"})
 for _formula in (nuclear_norm, lu_unpack):
     composite(_formula.__name__, _formula, method=False, out=True, doc=str(_formula.__doc__))

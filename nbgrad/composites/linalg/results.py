@@ -52,6 +52,14 @@ class SVDTurned(NamedTuple):
     V: Tensor
 
 
+@result_type("geqrf")
+class Reflections(NamedTuple):
+    """What ``geqrf`` returns."""
+
+    a: Tensor
+    tau: Tensor
+
+
 @result_type("linalg_qr", "qr")
 class QRResult(NamedTuple):
     """What ``qr`` returns."""

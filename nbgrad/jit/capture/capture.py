@@ -106,7 +106,7 @@ class Trace(Observations):
 
     @property
     def derivable(self) -> bool:
-        """See above."""
+        """Whether derivatives may be taken of the graph later: NOTE [Flows] of flows.py."""
         return self.variables.flows is not None
 
     @derivable.setter

@@ -12,6 +12,7 @@ from ...tensors.storage import Storage
 from ...tensors.tensor import Tensor, native
 from ..ir.devices import copied, on_gpu
 from ..ir.ir import Value
+from ..ir.lines import user_line
 
 __all__ = ["Key", "Variable", "is_inside", "key_of", "require_inside", "uniform_number", "whole_storage"]
 
@@ -56,13 +57,13 @@ def require_inside(variable: Variable, key: Key) -> None:
     layout, root = key[1], variable.root[1]
     if not is_alike(layout, root):
         raise GraphError(
-            f"a tensor of {layout.dtype.name} shares memory with one of {root.dtype.name} that is written to: a graph cannot "
-            "capture it. Hint: clone one of them before the write."
+            f"a tensor of {layout.dtype.name} shares memory with one of {root.dtype.name} that is written to, at "
+            f"{user_line()}: a graph cannot capture it. Hint: clone one of them before the write."
         )
     if not is_inside(key, variable.root):
         raise GraphError(
             "two tensors that the function does not make share memory, and one is written to where the other does not "
-            "reach: a graph cannot capture it. Hint: give the function clones."
+            f"reach, at {user_line()}: a graph cannot capture it. Hint: give the function clones."
         )
 
 

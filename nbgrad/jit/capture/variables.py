@@ -171,8 +171,8 @@ class Variables(Lineages):
             variable = Variable(array, key_of(known), constant, history_of(known), known)
         else:
             raise GraphError(
-                f"a tensor of shape {list(x.layout.shape)} was computed where no graph is captured, and its values would become "
-                "constants. Hint: give it to the function as an argument."
+                f"a tensor of shape {list(x.layout.shape)}, used at {user_line()}, was computed where no graph is captured, and "
+                "its values would become constants. Hint: give it to the function as an argument."
             )
         self.graph.constants.append(constant)
         self.table[id(array)] = variable
@@ -280,7 +280,10 @@ class Variables(Lineages):
         if layout.contiguous:
             return self.add("as_strided_scatter", (x, out), place, layout)
         if not layout.dense:
-            raise GraphError("a part of a tensor with gaps between its elements is written to: a graph cannot capture it.")
+            raise GraphError(
+                f"a part of a tensor with gaps between its elements is written to, at {user_line()}: a graph cannot capture it. "
+                "Hint: write to a clone, and copy that back."
+            )
         flat = layout_of(layout.dtype, (layout.numel,), None, layout.device, layout.conj, layout.neg)
         row = self.add("as_strided_from", (x,), {"size": flat.shape, "stride": (1,), "offset": 0}, flat)
         made = self.add("as_strided_scatter", (row, out), place, flat)

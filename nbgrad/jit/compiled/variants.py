@@ -110,7 +110,7 @@ class Variant(Run):
     def attempt(
         self, fn: Callable, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool, states: States | None = None
     ) -> States | None:
-        """The same; ``states`` of the function where it is to be captured again with these."""
+        """One capture; the ``states`` of the function with which it is to be captured again, if there are such."""
         known = self.guards.tensors
         own = selves(self.guards, self.inputs(leaves))
         graph, results, (self.floats, self.inferred), histories, forms, self.tree, effects = beginning_again(

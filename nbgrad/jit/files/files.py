@@ -46,7 +46,7 @@ class File:
         return found
 
     def find(self, digest: str) -> bytes | None:
-        """The same; None where they are missing or damaged."""
+        """Bytes by their digest; None where they are missing or damaged."""
         start, size = self.table["bytes"].get(digest, (0, -1))
         found = self.data[start : start + size] if size >= 0 else None
         return found if found is not None and hexdigest(found) == digest else None

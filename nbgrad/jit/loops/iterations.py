@@ -62,7 +62,7 @@ def run_repeated(loop: Loop, plan: Repeated, parts: Parts, kept: Sequence[Tensor
 
 
 def run_while(loop: Loop, carries: list[Tensor], whole: list[Tensor], operands: Sequence[Tensor]) -> list[Tensor]:
-    """The same of a loop that a test ends.
+    """Run the trips of a loop that a test ends: the last carries.
 
     Raises:
         GradError: its history takes too much memory.

@@ -40,7 +40,7 @@ class Postponed(GraphError):
 
 
 class Filling(Postponed):
-    """The same of a deque: the call that finds it full may be captured, however many are before it."""
+    """The function fills a deque: the call that finds it full may be captured, however many are before it."""
 
 
 class Raised(GraphError):
