@@ -28,7 +28,6 @@ from weakref import ref
 import numpy as np
 
 from ..base.errors import GraphError, KernelError, RangeError
-from ..kernels.cuda.driver import at_ease
 from ..native.handle import native
 from ..native.heaps import CLASSES, LIST, OF_BLOCK
 from .choices import DEFAULT, StreamOfCard, begin_streams, captures, current, opened
@@ -165,6 +164,8 @@ class Capture:
     def beside(self, make: Callable[[], Any]) -> Any:
         """What ``make()`` makes as no part of the capture, in memory that captured work cannot have used before: it outlives the
         graph, and what a replay writes there is there before it begins."""
+        from ..kernels.cuda.driver import at_ease
+
         kept, current.capture, current.choice = current.choice, None, DEFAULT
         self.enter_all()
         try:

@@ -30,7 +30,11 @@ READS_VALUES = (
     "bincount",
     "one_hot",
     "histogram",
+    "histogramdd",
     "unique_consecutive",
+    "nonzero_static",
+    "segment_reduce",
+    "geqrf",
 )
 DRAWS = ("dropout", "dropout_mask", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
 NO_TENSOR = ("is_conj", "is_neg", "is_complex", "is_floating_point", "tril_indices", "triu_indices")

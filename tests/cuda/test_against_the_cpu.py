@@ -31,6 +31,23 @@ def test_positions_in_sizes_of_one(shape):
     same(lambda x, y: y[x], x, nbgrad.arange(x.numel()).reshape(shape))
 
 
+@pytest.mark.parametrize("shape", [(3, 0), (0, 0), (2, 0, 4)])
+def test_indices_where_nothing_is(shape):
+    """They are out of range, also where the result has no element, and are told at once, or with the next wait; none are fine."""
+    for x in (nbgrad.zeros(shape), nbgrad.zeros(shape, device="cuda")):
+        one = nbgrad.tensor([0], device=x.device)
+        source = nbgrad.zeros(shape[0], 1, *shape[2:], device=x.device)
+        for call in (
+            lambda: x[:, one],
+            lambda: x.index_select(1, one),
+            lambda: x.index_add(1, one, source),
+            lambda: x.index_copy(1, one, source),
+        ):
+            with pytest.raises(nbgrad.DimError, match="out of range for dimension 1 of size 0"):
+                call().cpu()
+        assert x[:, one[:0]].shape == x.shape
+
+
 NUMBERS = {
     "clamp": lambda x, n: x.clamp(n, 2),
     "gt": lambda x, n: x > n,

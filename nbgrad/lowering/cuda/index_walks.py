@@ -61,8 +61,19 @@ class Walk(NamedTuple):
     indices: tuple[Index, ...]
 
 
+def refuse_nowhere(op: str, index: Layout, dim: int | None, limit: int) -> None:
+    """Refuse indices along a dimension without elements: nobody reads them where the result has none either.
+
+    Raises:
+        DimError: there are some.
+    """
+    if not limit and index.numel:
+        raise DimError(range_text(op, "of any value", dim, 0, True))
+
+
 def one_index(op: str, walk: IndexWalk, index: Layout, place: Place) -> Walk:
-    """The walk of one index."""
+    """The walk of one index. Errors: see ``refuse_nowhere``."""
+    refuse_nowhere(op, index, walk.dim, walk.limit)
     text = range_text(op, "{element}", walk.dim, walk.limit, walk.wraps)
     bias = walk.limit if walk.wraps else 0
     found = Index(index.dtype.name, walk.index_strides, walk.limit, walk.step, bias, fault_number(DimError, text), place)
@@ -87,6 +98,7 @@ def point_walk(op: str, layout: Layout, indices: tuple, first: int) -> Walk:
     found = []
     for k, d in enumerate(dims):
         limit = layout.shape[d]
+        refuse_nowhere(op, indices[d], d, limit)
         own = shapes.expanded(indices[d], shape)[1]
         fault = fault_number(DimError, range_text(op, "{element}", d, limit, True))
         steps = (*(0,) * lead, *own, *(0,) * after)
