@@ -159,3 +159,17 @@ def test_quantiles_of_short_lines(dtype, q):
                     expected = [np.quantile(row[row == row], q) if (row == row).any() else np.nan for row in counted]
                     found = nbgrad.tensor(x).nanquantile(q, dim, True).numpy().reshape(-1)
                     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+LIMITS = np.iinfo(np.int64)
+
+
+@pytest.mark.parametrize("low, high", [(LIMITS.min, LIMITS.max), (LIMITS.max - 2, LIMITS.max), (-3, 1 << 53)])
+def test_orders_of_many_integers(low, high):
+    """They are stable, also where integers and places do not fit into one word and numbers differ in their lowest bits alone."""
+    rng = np.random.default_rng(7)
+    x = rng.integers(low, high, (2, 3001), endpoint=True)
+    x[0, 5::7], x[0, 6::7] = low, low + 1
+    for descending in (False, True):
+        expected = np.argsort(x if not descending else ~x, -1, kind="stable")
+        assert (nbgrad.from_numpy(x).argsort(1, descending, stable=True).numpy() == expected).all()

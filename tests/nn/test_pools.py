@@ -76,3 +76,25 @@ def test_cotangents_of_windows_that_overlap(wide, settings):
     g = nbgrad.arange(1.0, 1.0 + out.numel()).reshape(out.shape)
     expected = nbgrad.zeros(1, 2, wide).scatter_add(2, places, g)
     assert nbgrad.equal(nbgrad.grad(F.max_pool1d(x, *settings), x, g)[0], expected)
+
+
+def test_windows_that_are_known_are_those_of_ints():
+    """A kernel of 2.0 is refused after one of 2, whose windows are kept, and True is no padding of 1."""
+    x = nbgrad.arange(8.0).reshape(1, 1, 8)
+    for pool in (F.max_pool1d, F.avg_pool1d):
+        pool(x, 2, 2, 1)
+        for settings in ((2.0, 2, 1), (2, 2.0, 1), (2, 2, 1.0)):
+            with pytest.raises(nbgrad.ArgumentError):
+                pool(x, *settings)
+
+
+@pytest.mark.parametrize("size", [7, 8, 4100])
+@pytest.mark.parametrize("settings", [(2, 2), (3, 2, 1), (4, 2, 2), (1, 2), (5, 2, 1)])
+def test_windows_of_every_second_element(size, settings):
+    """They fold their own elements, of lines of even and odd lengths and of more elements than are folded together."""
+    x = (nbgrad.arange(2.0 * size) * 0.7).sin().reshape(1, 2, size)
+    kernel, stride, padding = (*settings, 0)[:3]
+    padded = F.pad(x, (padding, padding), value=-math.inf).unfold(-1, kernel, stride)
+    assert nbgrad.equal(F.max_pool1d(x, *settings), padded.amax(-1))
+    means = F.pad(x, (padding, padding)).unfold(-1, kernel, stride).mean(-1)
+    assert nbgrad.allclose(F.avg_pool1d(x, *settings), means, atol=1e-6)
