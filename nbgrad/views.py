@@ -128,11 +128,12 @@ def view_edge(x: Tensor):
         )
     if has_history:
         before = meta.node
-        enabled, mode.enabled = mode.enabled, True
+        modes = mode.enabled, mode.inference, mode.inferring
+        mode.enabled, mode.inference, mode.inferring = True, False, False
         try:
             meta.node = edge_of(replay_view(x, meta.base, meta))
         finally:
-            mode.enabled = enabled
+            mode.enabled, mode.inference, mode.inferring = modes
         meta.version = storage.version
         if meta.retains:
             note_retained(x, meta.node, before)
