@@ -108,6 +108,8 @@ index_reduce | x, 0, labels, y, "amax"
 = getitem, a slice | x[:, 1:3]
 = where, of positions | lib.where(mask)
 nonzero argwhere | mask
+= nonzero_static | lib.nonzero_static(mask, size=1000)
+= segment_reduce | lib.segment_reduce(x, "sum", lengths=lib.ones_like(labels))
 repeat_interleave | x, 2
 sum mean amax amin argmax argmin max min aminmax any all count_nonzero var std var_mean std_mean norm prod | x
 softmax log_softmax logsumexp nn.functional.softmin cumsum cumprod logcumsumexp cummax cummin | x, 1
@@ -215,6 +217,8 @@ linalg.matrix_norm linalg.matrix_rank linalg.norm linalg.pinv linalg.qr linalg.s
 linalg.eigh linalg.eigvalsh | spd
 = linalg.householder_product | lib.linalg.householder_product(tall.detach(), tau.detach())
 = orgqr | lib.orgqr(tall.detach(), tau.detach())
+= geqrf | lib.geqrf(tall.detach())
+= ormqr | lib.ormqr(tall, tau, tall.detach())
 linalg.lstsq | tall, tall
 linalg.lu_solve | *lib.linalg.lu_factor(a), b
 linalg.matmul linalg.solve linalg.solve_ex | a, b
@@ -239,6 +243,7 @@ cov corrcoef | s
 renorm | x, 2, 0, 1.0
 histc | v, 10
 = histogram | lib.histogram(v.detach(), 10)
+= histogramdd | lib.histogramdd(points[:, :2].detach(), 10)
 = nn.functional.layer_norm | lib.nn.functional.layer_norm(x, x.shape[1:])
 = nn.functional.layer_norm, with weight and bias | lib.nn.functional.layer_norm(x, x.shape[1:], x[0], y[0])
 = nn.functional.rms_norm | lib.nn.functional.rms_norm(x, x.shape[1:], y[0])
@@ -288,6 +293,8 @@ histc | v, 10
 = special.log_ndtr | lib.special.log_ndtr(x)
 = special.zeta | lib.special.zeta((p + 1.5).detach(), p)
 = floor_divide | lib.floor_divide(x.detach(), y.detach())
+fake_quantize_per_tensor_affine | x, 0.1, 0, -8, 7
+= fake_quantize_per_channel_affine | lib.fake_quantize_per_channel_affine(x, labels + 0.5, lib.zeros_like(labels).int(), 0, -8, 7)
 = heaviside | lib.heaviside(x.detach(), y.detach())
 = nn.functional.threshold | lib.nn.functional.threshold(x, 0.1, 20.0)
 = zeros | lib.zeros(x.shape)

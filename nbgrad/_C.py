@@ -14,7 +14,7 @@ from .graph.task import (
     is_multithreading_enabled as _is_multithreading_enabled,
     will_execute as _will_engine_execute_node,
 )
-from .modes.overrides import disabled as DisableTorchFunctionSubclass
+from .modes.overrides import disabled as DisableTorchFunctionSubclass, function_on_plain as _disabled_torch_function_impl
 
 __all__ = [
     "DisableTorchFunctionSubclass",
@@ -22,6 +22,7 @@ __all__ = [
     "_current_autograd_node",
     "_current_graph_task_execution_order",
     "_current_graph_task_id",
+    "_disabled_torch_function_impl",
     "_get_current_graph_task_keep_graph",
     "_increment_version",
     "_is_fwd_grad_enabled",

@@ -32,7 +32,7 @@ from .base.grad_mode import (
 from .batch.vmap import vmap
 from .composites import load as _load_composites
 from .creation import factories as _creation
-from .creation.factories import tensor
+from .creation.from_data import tensor
 from .graph.task import (
     current_autograd_node,
     current_graph_task_id,

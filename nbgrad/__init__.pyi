@@ -34,7 +34,8 @@ from .autograd.function import (
     once_differentiable as once_differentiable,
 )
 from .autograd.function_context import FunctionCtx as FunctionCtx
-from .autograd.gradcheck import GradcheckError as GradcheckError, gradcheck as gradcheck, gradgradcheck as gradgradcheck
+from .autograd.gradcheck import gradcheck as gradcheck, gradgradcheck as gradgradcheck
+from .autograd.measured_jacobians import GradcheckError as GradcheckError
 from .backends import absent as mps, absent as onnx, absent as xpu
 from .base import dtypes as dtypes, errors as errors
 from .base.compat import (
@@ -64,7 +65,7 @@ from .base.errors import (
     ModeError as ModeError, NamingError as NamingError, NbgradError as NbgradError, NotSupportedError as NotSupportedError,
     NumberError as NumberError, OperatorError as OperatorError, OutOfMemoryError as OutOfMemoryError, RangeError as RangeError,
     RootError as RootError, SettingError as SettingError, ShapeError as ShapeError, SubscriptError as SubscriptError,
-    UsageError as UsageError, VersionError as VersionError, require_callable as require_callable,
+    UsageError as UsageError, VersionError as VersionError,
 )
 from .base.grad_mode import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter, enable_grad as enable_grad,
@@ -73,18 +74,18 @@ from .base.grad_mode import (
 )
 from .base.size import Size as Size
 from .batch.vmap import vmap as vmap
-from .composites.linalg import QRResult, SVDTurned, SlogdetResult, TriangularSolution, Unpacked
+from .composites.counts import Histograms
+from .composites.linalg.results import QRResult, Reflections, SVDTurned, SlogdetResult, TriangularSolution, Unpacked
 from .composites.numbers import Frexp
 from .creation.dlpack import from_dlpack as from_dlpack
-from .creation.factories import (
-    as_tensor as as_tensor, asarray as asarray, empty_strided as empty_strided, frombuffer as frombuffer, logspace as logspace,
-    scalar_tensor as scalar_tensor, tensor as tensor,
-)
+from .creation.factories import empty_permuted as empty_permuted, empty_strided as empty_strided, scalar_tensor as scalar_tensor
+from .creation.from_data import as_tensor as as_tensor, asarray as asarray, frombuffer as frombuffer, tensor as tensor
 from .creation.generators import (
     Generator as Generator, default_generator as default_generator, fork_rng as fork_rng, get_rng_state as get_rng_state,
     initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state,
 )
 from .creation.numpy_exchange import from_numpy as from_numpy
+from .creation.sequences import logspace as logspace
 from .cuda import accelerator as accelerator
 from .distributions.sampling import binomial as binomial, poisson as poisson
 from .func import custom_ops as library, functional as functional
@@ -136,7 +137,7 @@ from .nn.normalization import rms_norm as rms_norm
 from .nn.rearranging import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
 from .nn.summary import summary as summary
 from .ops.expr import scalar as scalar
-from .ops.reduce import Extrema, Extremum
+from .ops.extrema import Extrema, Extremum
 from .profiling import profiler as profiler
 from .profiling.profiler import profile as profile, record_function as record_function
 from .recomputing.checkpoint import (
@@ -235,8 +236,8 @@ def addmv(input: Array, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Nu
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor: """In place: addmv."""
 def addr(input: Array, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2)."""
-def adjoint(x: Array) -> Tensor: """The last two dimensions exchanged, and the elements conjugated."""
-def alias_copy(x: Array, *, out: Tensor | None = None) -> Tensor: """What ``alias`` shows, copied."""
+def adjoint(input: Array) -> Tensor: """The last two dimensions exchanged, and the elements conjugated."""
+def alias_copy(input: Array, *, out: Tensor | None = None) -> Tensor: """What ``alias`` shows, copied."""
 def all(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, axis: Ints | None = None, keepdims: _bool | None = None,
         out: Tensor | None = None) -> Tensor:
     """Whether no element is zero."""
@@ -251,8 +252,8 @@ def amax(input: Array, dim: Ints = (), keepdim: _bool = False, *, axis: Ints | N
 def amin(input: Array, dim: Ints = (), keepdim: _bool = False, *, axis: Ints | None = None, keepdims: _bool | None = None,
          out: Tensor | None = None) -> Tensor:
     """Smallest element over dimensions; NaN wins. Elements that tie share the gradient."""
-def aminmax(x: Array, *, dim: Ints | None = None, keepdim: _bool = False, axis: Ints | None = None, keepdims: _bool | None = None,
-            out: Tensor | None = None) -> Extrema:
+def aminmax(input: Array, *, dim: Ints | None = None, keepdim: _bool = False, axis: Ints | None = None,
+            keepdims: _bool | None = None, out: Tensor | None = None) -> Extrema:
     """Smallest and greatest element, over all dimensions or one."""
 def angle(input: Array, *, out: Tensor | None = None) -> Tensor:
     """The angle of complex numbers, in radians; of real ones 0 or pi."""
@@ -285,12 +286,13 @@ def argmin(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, axi
     """Index of the first smallest element, or of the first NaN; of the flattened tensor without dim."""
 def argsort(input: Array, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Indices that sort along dim; equal elements keep their order; NaN counts as the greatest number."""
-def argwhere(x: Array) -> Tensor: """The indices of the elements that are not zero, a row each."""
-def as_strided(x: Array, size: Ints, stride: Ints, storage_offset: _int | None = None) -> Tensor:
+def argwhere(input: Array) -> Tensor: """The indices of the elements that are not zero, a row each."""
+def as_strided(input: Array, size: Ints, stride: Ints, storage_offset: _int | None = None) -> Tensor:
     """Any shape and strides over the memory; ``storage_offset`` from the storage's start, None for the tensor's own."""
 def as_strided_(input: Tensor, size: Ints, stride: Ints, storage_offset: _int | None = None) -> Tensor:
     """In place: the tensor takes the layout of ``x.as_strided(...)``."""
-def as_strided_copy(x: Array, size: Ints, stride: Ints, storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor:
+def as_strided_copy(input: Array, size: Ints, stride: Ints, storage_offset: _int | None = None, *,
+                    out: Tensor | None = None) -> Tensor:
     """What ``as_strided`` shows, copied."""
 def as_strided_scatter(input: Array, src: Tensor, size: Ints, stride: Ints, storage_offset: _int | None = None, *,
                        out: Tensor | None = None) -> Tensor:
@@ -341,7 +343,7 @@ def bmm(input: Array, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The products of two batches of matrices, (b, m, k) by (b, k, n)."""
 def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Views of one shape, to which all operands broadcast."""
-def broadcast_to(x: Array, shape: Ints) -> Tensor: """``x.expand(shape)``."""
+def broadcast_to(input: Array, shape: Ints) -> Tensor: """``x.expand(shape)``."""
 def bucketize(input: Operand, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False,
               out: Tensor | None = None) -> Tensor:
     """Which interval between sorted boundaries each value lies in. It has no gradient."""
@@ -362,7 +364,7 @@ def cholesky(input: Array, upper: _bool = False, *, out: Tensor | None = None) -
 def cholesky_inverse(L: Array, upper: _bool = False, *, out: Tensor | None = None) -> Tensor: """The inverse of L @ L^H."""
 def cholesky_solve(B: Array, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The X with L @ L^H @ X = B."""
-def chunk(x: Array, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+def chunk(input: Array, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` pieces of one size along a dimension; the last may be smaller."""
 def clamp(input: Operand, min: Operand | None = None, max: Operand | None = None, *, out: Tensor | None = None) -> Tensor:
     """input moved into [min, max]; each may be a number, a tensor or None."""
@@ -385,7 +387,7 @@ def concat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = Non
     """Tensors one after the other along a dimension."""
 def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors one after the other along a dimension."""
-def conj(x: Array) -> Tensor: """The complex conjugate, as a view: see is_conj; a real tensor itself."""
+def conj(input: Array) -> Tensor: """The complex conjugate, as a view: see is_conj; a real tensor itself."""
 def conj_physical(input: Operand, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate, computed. Of real numbers the tensor itself."""
 def conj_physical_(input: Tensor) -> Tensor: """In place: The complex conjugate, computed. See ``conj_physical``."""
@@ -433,10 +435,10 @@ def cummax(input: Array, dim: _int, *, out: Tensor | None = None) -> Extremum:
     """(values, indices) of the greatest element up to each along dim; of equal ones the last."""
 def cummin(input: Array, dim: _int, *, out: Tensor | None = None) -> Extremum:
     """(values, indices) of the smallest element up to each along dim; of equal ones the last."""
-def cumprod(x: Array, dim: Ints | None = None, *, dtype: DType | None = None, axis: Ints | None = None,
+def cumprod(input: Array, dim: Ints | None = None, *, dtype: DType | None = None, axis: Ints | None = None,
             out: Tensor | None = None) -> Tensor:
     """Products of the elements up to each along dim; integers and bools in int64."""
-def cumsum(x: Array, dim: Ints | None = None, *, dtype: DType | None = None, axis: Ints | None = None,
+def cumsum(input: Array, dim: Ints | None = None, *, dtype: DType | None = None, axis: Ints | None = None,
            out: Tensor | None = None) -> Tensor:
     """Sums of the elements up to each along dim; integers and bools in int64."""
 def cumulative_trapezoid(y: Array, x: Tensor | None = None, *, dx: Number | None = None, dim: _int = -1) -> Tensor:
@@ -445,7 +447,7 @@ def deg2rad(input: Array, *, out: Tensor | None = None) -> Tensor: """Degrees as
 def deg2rad_(input: Tensor) -> Tensor: """In place: Degrees as radians. See ``deg2rad``."""
 def det(A: Array, *, out: Tensor | None = None) -> Tensor: """The determinant of square matrices."""
 def detach_(input: Tensor) -> Tensor: """Cut the tensor off its history: it becomes a leaf that does not require grad."""
-def detach_copy(x: Array, *, out: Tensor | None = None) -> Tensor: """What ``detach`` shows, copied."""
+def detach_copy(input: Array, *, out: Tensor | None = None) -> Tensor: """What ``detach`` shows, copied."""
 def diag(input: Array, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The diagonal of a matrix; of a vector the matrix with that diagonal."""
 def diag_embed(input: Array, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
@@ -453,7 +455,7 @@ def diag_embed(input: Array, offset: _int = 0, dim1: _int = -2, dim2: _int = -1)
 def diagflat(input: Array, offset: _int = 0) -> Tensor: """The matrix whose diagonal has all elements."""
 def diagonal(input: Array, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonals of two dimensions, as a last one."""
-def diagonal_copy(x: Array, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor:
+def diagonal_copy(input: Array, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """What ``diagonal`` shows, copied."""
 def diagonal_scatter(input: Array, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *,
                      out: Tensor | None = None) -> Tensor:
@@ -474,7 +476,7 @@ def dot(input: Array, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
 def dropout(input: Array, p: Number = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """x with each element zeroed with probability p and the others divided by 1 - p; x itself unless training. inplace=True
     overwrites x."""
-def dsplit(x: Array, indices_or_sections: Ints) -> tuple[Tensor, ...]:
+def dsplit(input: Array, indices_or_sections: Ints) -> tuple[Tensor, ...]:
     """Pieces behind one another: along the third dimension; equal ones, or those between the given indices."""
 def dstack(tensors: Array, *, out: Tensor | None = None) -> Tensor: """Tensors behind one another, along the third dimension."""
 e: _float
@@ -501,7 +503,7 @@ def exp(input: Array, *, out: Tensor | None = None) -> Tensor: """e**x."""
 def exp2(input: Array, *, out: Tensor | None = None) -> Tensor: """2**x."""
 def exp2_(input: Tensor) -> Tensor: """In place: 2**x. See ``exp2``."""
 def exp_(input: Tensor) -> Tensor: """In place: e**x. See ``exp``."""
-def expand_copy(x: Array, size: Ints, *, implicit: _bool = False, out: Tensor | None = None) -> Tensor:
+def expand_copy(input: Array, size: Ints, *, implicit: _bool = False, out: Tensor | None = None) -> Tensor:
     """What ``expand`` shows, copied."""
 def expm1(input: Array, *, out: Tensor | None = None) -> Tensor: """e**x - 1, exact near 0."""
 def expm1_(input: Tensor) -> Tensor: """In place: e**x - 1, exact near 0. See ``expm1``."""
@@ -509,6 +511,12 @@ def eye(n: _int, m: _int | None = None, *, dtype: DTypeLike | None = None, devic
         requires_grad: _bool = False, layout: MemoryFormat | None = None, pin_memory: _bool = False,
         out: Tensor | None = None) -> Tensor:
     """Ones on the diagonal of an n x m matrix (n x n without ``m``), zeros elsewhere."""
+def fake_quantize_per_channel_affine(input: Array, scale: Tensor, zero_point: Tensor, axis: _int | None, quant_min: _int,
+                                     quant_max: _int) -> Tensor:
+    """``fake_quantize_per_tensor_affine`` with a scale and a zero point for each element along a dimension, as vectors."""
+def fake_quantize_per_tensor_affine(input: Array, scale: Tensor | Number, zero_point: Tensor | Number, quant_min: _int,
+                                    quant_max: _int) -> Tensor:
+    """``(clamp(round(input / scale) + zero_point, quant_min, quant_max) - zero_point) * scale``, with the gradient of a clamp."""
 def feature_alpha_dropout(input: Array, p: Number = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """alpha_dropout of whole channels: x of shape (N, C, *) is dropped at all of * or nowhere."""
 def feature_dropout(input: Array, p: Number = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
@@ -516,11 +524,12 @@ def feature_dropout(input: Array, p: Number = 0.5, training: _bool = True, inpla
 def fill_(input: Tensor, value: Operand) -> Tensor: """In place: Write one value into every element. See ``fill``."""
 def fix(input: Array, *, out: Tensor | None = None) -> Tensor: """x without its fraction."""
 def fix_(input: Tensor) -> Tensor: """In place: x without its fraction. See ``trunc``."""
-def flatten(x: Array, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+def flatten(input: Array, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """A range of dimensions as one; the tensor itself if that changes nothing."""
-def flip(x: Array, *each: Ints, dims: Ints | None = None) -> Tensor: """Dimensions in reverse order of their elements; copied."""
-def fliplr(x: Array) -> Tensor: """The second dimension in reverse."""
-def flipud(x: Array) -> Tensor: """The first dimension in reverse."""
+def flip(input: Array, *each: Ints, dims: Ints | None = None) -> Tensor:
+    """Dimensions in reverse order of their elements; copied."""
+def fliplr(input: Array) -> Tensor: """The second dimension in reverse."""
+def flipud(input: Array) -> Tensor: """The first dimension in reverse."""
 def float_power(input: Operand, exponent: Number, *, out: Tensor | None = None) -> Tensor:
     """input to the power exponent, computed in double precision."""
 def floor(input: Array, *, out: Tensor | None = None) -> Tensor: """The largest integer <= x."""
@@ -551,6 +560,8 @@ def gcd_(input: Tensor, other: Operand) -> Tensor: """In place: The greatest com
 def ge(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: """x >= y."""
 def gelu(input: Operand, approximate: str = 'none', *, out: Tensor | None = None) -> Tensor:
     """input times its normal distribution function; approximate="tanh" uses Hendrycks and Gimpel's formula."""
+def geqrf(input: Array, *, out: Tensor | None = None) -> Reflections:
+    """A QR decomposition as LAPACK has it: (a, tau). Differentiating it is refused: ``linalg.qr`` has derivatives."""
 def ger(input: Array, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every element of one vector times every element of another, (n,) and (m,) -> (n, m)."""
 def glu(input: Array, dim: _int = -1) -> Tensor: """The first half along dim times the sigmoid of the second."""
@@ -575,7 +586,10 @@ def histc(input: Array, bins: _int = 100, min: Number = 0, max: Number = 0, *, o
 def histogram(input: Array, bins: _int = 100, *, range: Sequence[_float] | None = None, weight: Tensor | None = None,
               density: _bool = False, out: Tensor | None = None) -> Histogram:
     """(hist, bin_edges): the numbers or weights of the elements between edges, given or equally spaced."""
-def hsplit(x: Array, indices_or_sections: Ints) -> tuple[Tensor, ...]:
+def histogramdd(input: Array, bins: _int | Sequence[_int] | Sequence[Tensor], range: Sequence[_float] | None = None,
+                weight: Tensor | None = None, density: _bool = False) -> Histograms:
+    """(hist, bin_edges): how many points, or their weights, lie in each cell of a grid; ``histogram`` in several dimensions."""
+def hsplit(input: Array, indices_or_sections: Ints) -> tuple[Tensor, ...]:
     """Pieces side by side: along the second dimension, of vectors the first; equal ones, or those between the given indices."""
 def hstack(tensors: Array, *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side: along the second dimension, or the first of rows."""
@@ -589,14 +603,14 @@ def igamma(input: Array, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The regularised lower incomplete gamma function of order ``input`` at ``other``; differentiable by the second operand."""
 def igammac(input: Array, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The regularised upper incomplete gamma function: 1 - igamma, to full precision where that is small."""
-def imag(x: Array) -> Tensor: """The imaginary parts of a complex tensor, as a view."""
-def index_add(x: Array, dim: _int, index: Tensor, source: Tensor, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+def imag(input: Array) -> Tensor: """The imaginary parts of a complex tensor, as a view."""
+def index_add(input: Array, dim: _int, index: Tensor, source: Tensor, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """``x`` with ``alpha`` times the slices of ``source`` added where ``index`` says."""
-def index_copy(x: Array, dim: _int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
+def index_copy(input: Array, dim: _int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``x`` with the slices of ``source`` written where ``index`` says."""
-def index_fill(x: Array, dim: _int, index: Tensor, value: Operand, *, out: Tensor | None = None) -> Tensor:
+def index_fill(input: Array, dim: _int, index: Tensor, value: Operand, *, out: Tensor | None = None) -> Tensor:
     """``x`` with ``value``, a number or a tensor of one element, in the slices that ``index`` names, from the end if negative."""
-def index_put(x: Array, indices: Tensor, values: Tensor, accumulate: _bool = False) -> Tensor:
+def index_put(input: Array, indices: Tensor, values: Tensor, accumulate: _bool = False) -> Tensor:
     """``x`` with ``values`` written (or added) at a tuple of index tensors or masks."""
 def index_put_(input: Tensor, indices: Tensor, values: Tensor, accumulate: _bool = False) -> Tensor: """In place: index_put."""
 def index_reduce(input: Array, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True,
@@ -608,21 +622,22 @@ inf: _float
 def inner(input: Array, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sums of products over the last dimensions of both; a 0-d operand multiplies."""
 def inverse(A: Array, *, out: Tensor | None = None) -> Tensor: """The inverse of square matrices."""
-def is_complex(x: Array) -> _bool: """Whether the dtype is a complex one: a Python bool."""
-def is_conj(x: Array) -> _bool: """Whether the tensor is a lazy conjugate: a Python bool."""
-def is_floating_point(x: Array) -> _bool: """Whether the dtype is a floating one: a Python bool."""
-def is_neg(x: Array) -> _bool:
+def is_complex(input: Array) -> _bool: """Whether the dtype is a complex one: a Python bool."""
+def is_conj(input: Array) -> _bool: """Whether the tensor is a lazy conjugate: a Python bool."""
+def is_floating_point(input: Array) -> _bool: """Whether the dtype is a floating one: a Python bool."""
+def is_neg(input: Array) -> _bool:
     """Whether the tensor is a lazy negative, as the imaginary part of a lazy conjugate is: a Python bool."""
 def isclose(input: Array, other: Tensor, rtol: Number = 1e-05, atol: Number = 1e-08, equal_nan: _bool = False) -> Tensor:
     """Where |input - other| <= atol + rtol * |other|; infinities equal themselves, NaN with ``equal_nan``."""
 def isfinite(input: Array) -> Tensor: """x is neither infinite nor NaN."""
-def isin(elements: Array, test_elements: Tensor, *, assume_unique: _bool = False, invert: _bool = False) -> Tensor:
+def isin(elements: Array, test_elements: Tensor, *, assume_unique: _bool = False, invert: _bool = False,
+         out: Tensor | None = None) -> Tensor:
     """Where elements are among the test elements. No gradient."""
 def isinf(input: Array) -> Tensor: """x is infinite."""
 def isnan(input: Array) -> Tensor: """x is not a number."""
 def isneginf(input: Array, *, out: Tensor | None = None) -> Tensor: """x is negative infinity."""
 def isposinf(input: Array, *, out: Tensor | None = None) -> Tensor: """x is positive infinity."""
-def isreal(x: Array) -> Tensor: """Where the imaginary part is 0; True everywhere for real tensors."""
+def isreal(input: Array) -> Tensor: """Where the imaginary part is 0; True everywhere for real tensors."""
 def istft(input: Array, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None,
           center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None,
           return_complex: _bool = False) -> Tensor:
@@ -706,13 +721,13 @@ def matrix_exp(A: Array) -> Tensor: """The exponential of square matrices."""
 def matrix_power(A: Array, n: _int, *, out: Tensor | None = None) -> Tensor:
     """The n-th power of square matrices, by squaring, of any dtype that has products; of a negative n that of the inverse."""
 @overload
-def max(x: Array) -> Tensor: ...
+def max(input: Array) -> Tensor: ...
 @overload
-def max(x: Array, dim: Tensor) -> Tensor: ...
+def max(input: Array, dim: Tensor) -> Tensor: ...
 @overload
-def max(x: Array, *, other: Tensor) -> Tensor: ...  # type: ignore[overload-overlap]
+def max(input: Array, *, other: Tensor) -> Tensor: ...  # type: ignore[overload-overlap]
 @overload
-def max(x: Array, dim: Ints | None = None, keepdim: _bool = False, *, other: Tensor | None = None, axis: Ints | None = None,
+def max(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, other: Tensor | None = None, axis: Ints | None = None,
         keepdims: _bool | None = None, out: Tensor | None = None) -> Extremum:
     """Greatest element; along dim (values, indices), the gradient to that index; of two tensors, maximum."""
 def max_pool1d(input: Array, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1,
@@ -738,13 +753,13 @@ def median(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, axi
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = 'ij') -> tuple[Tensor, ...]:
     """Vectors as coordinates of a grid: one tensor of the grid's shape each."""
 @overload
-def min(x: Array) -> Tensor: ...
+def min(input: Array) -> Tensor: ...
 @overload
-def min(x: Array, dim: Tensor) -> Tensor: ...
+def min(input: Array, dim: Tensor) -> Tensor: ...
 @overload
-def min(x: Array, *, other: Tensor) -> Tensor: ...  # type: ignore[overload-overlap]
+def min(input: Array, *, other: Tensor) -> Tensor: ...  # type: ignore[overload-overlap]
 @overload
-def min(x: Array, dim: Ints | None = None, keepdim: _bool = False, *, other: Tensor | None = None, axis: Ints | None = None,
+def min(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, other: Tensor | None = None, axis: Ints | None = None,
         keepdims: _bool | None = None, out: Tensor | None = None) -> Extremum:
     """Smallest element; along dim (values, indices), the gradient to that index; of two tensors, minimum."""
 def minimum(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor:
@@ -756,9 +771,10 @@ def mode(input: Array, dim: _int = -1, keepdim: _bool = False, *, axis: Ints | N
          out: Tensor | None = None) -> Extremum:
     """(values, indices) of the most frequent value along dim, the smallest of several; the index is its last. No NaN equals
     another: where no number comes twice the first NaN is returned."""
-def moveaxis(x: Array, source: Ints, destination: Ints) -> Tensor:
+def moveaxis(input: Array, source: Ints, destination: Ints) -> Tensor:
     """Dimensions moved to other places; the rest keep their order."""
-def movedim(x: Array, source: Ints, destination: Ints) -> Tensor: """Dimensions moved to other places; the rest keep their order."""
+def movedim(input: Array, source: Ints, destination: Ints) -> Tensor:
+    """Dimensions moved to other places; the rest keep their order."""
 def mse_loss(input: Array, target: Tensor, size_average: _bool | None = None, reduce: str | None = None, reduction: str = 'mean',
              weight: Tensor | None = None) -> Tensor:
     """(input - target)**2, times weight (of the same shape), reduced; a weighted mean is divided by the sum of the weights."""
@@ -790,9 +806,9 @@ def nanquantile(input: Array, q: Tensor | Number | Sequence[_float], dim: Ints |
 def nansum(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None, axis: Ints | None = None,
            keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """Sum over dimensions of what is not NaN."""
-def narrow(x: Array, dim: _int, start: _int | None, length: _int) -> Tensor:
+def narrow(input: Array, dim: _int, start: _int | None, length: _int) -> Tensor:
     """``length`` elements of a dimension from ``start`` on."""
-def narrow_copy(x: Array, dim: _int, start: _int | None, length: _int, *, out: Tensor | None = None) -> Tensor:
+def narrow_copy(input: Array, dim: _int, start: _int | None, length: _int, *, out: Tensor | None = None) -> Tensor:
     """What ``narrow`` shows, copied."""
 def ne(input: Operand, other: Operand, *, out: Tensor | None = None) -> Tensor: """x != y."""
 def neg(input: Array, *, out: Tensor | None = None) -> Tensor: """-x."""
@@ -805,9 +821,11 @@ def nextafter(input: Array, other: Tensor, *, out: Tensor | None = None) -> Tens
 def nll_loss(input: Array, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None,
              ignore_index: _int = -100, reduce: str | None = None, reduction: str = 'mean') -> Tensor:
     """Minus the log-probability of the target class."""
-def nonzero(x: Array, *, as_tuple: _bool = False, out: Tensor | None = None) -> Tensor | Any:
+def nonzero(input: Array, *, as_tuple: _bool = False, out: Tensor | None = None) -> Tensor | Any:
     """The indices of the elements that are not zero: a row each, or with ``as_tuple`` a tensor a dimension."""
-def norm(x: Array, p: Number | str = 'fro', dim: Ints | None = None, keepdim: _bool = False, dtype: DType | None = None, *,
+def nonzero_static(input: Array, *, size: _int, fill_value: Operand = -1, out: Tensor | None = None) -> Tensor:
+    """The indices of the first ``size`` elements that are not zero, a row each; ``fill_value`` in the rows that are left over."""
+def norm(input: Array, p: Number | str = 'fro', dim: Ints | None = None, keepdim: _bool = False, dtype: DType | None = None, *,
          axis: Ints | None = None, keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """The p-norm over dimensions: p any number, inf, -inf, or "fro" (2); "nuc" of matrices, the sum of their singular values."""
 def normalize(input: Array, p: Number = 2.0, dim: _int = 1, eps: Number = 1e-12, *, out: Tensor | None = None) -> Tensor:
@@ -827,6 +845,9 @@ def ones_like(input: Tensor, *, dtype: DTypeLike | None = None, device: Device |
     """Ones in the shape and memory order of ``input``."""
 def orgqr(A: Array, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of the product of Householder's reflections, whose vectors are below the diagonal of A."""
+def ormqr(input: Array, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False, *,
+          out: Tensor | None = None) -> Tensor:
+    """``Q @ other``, where Q is the whole product of the reflections of ``geqrf``: it is never formed."""
 def outer(input: Array, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every element of one vector times every element of another, (n,) and (m,) -> (n, m)."""
 def pad(input: Array, pad: Ints, mode: str = 'constant', value: Number | None = None) -> Tensor:
@@ -835,9 +856,9 @@ def pad(input: Array, pad: Ints, mode: str = 'constant', value: Number | None = 
 def pairwise_distance(x1: Array, x2: Tensor, p: Number = 2.0, eps: Number = 1e-06, keepdim: _bool = False, *,
                       keepdims: _bool | None = None) -> Tensor:
     """The p-norm of x1 - x2 + eps over the last dimension."""
-def permute(x: Array, *each: Ints, dims: Ints | None = None) -> Tensor:
+def permute(input: Array, *each: Ints, dims: Ints | None = None) -> Tensor:
     """Dimensions in another order; ``x.permute(1, 0)`` or ``x.permute((1, 0))``."""
-def permute_copy(x: Array, dims: Ints | None, *, out: Tensor | None = None) -> Tensor: """What ``permute`` shows, copied."""
+def permute_copy(input: Array, dims: Ints | None, *, out: Tensor | None = None) -> Tensor: """What ``permute`` shows, copied."""
 pi: _float
 def pinverse(A: Array, rcond: Number = 1e-15, *, out: Tensor | None = None) -> Tensor: """See ``linalg.pinverse``."""
 def polar(abs: Array, angle: Tensor, *, out: Tensor | None = None) -> Tensor: """The complex numbers of this modulus and angle."""
@@ -850,7 +871,7 @@ def prelu(input: Array, weight: Tensor) -> Tensor:
 def prod(input: Array, dim: Ints | None = None, keepdim: _bool = False, *, dtype: DType | None = None, axis: Ints | None = None,
          keepdims: _bool | None = None, out: Tensor | None = None) -> Tensor:
     """Product of all elements or along one dimension; integers and bools in int64."""
-def put(x: Array, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+def put(input: Array, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """``x``, seen as one row, with the elements of ``source`` written (or added) where ``index`` says."""
 def qr(input: Array, some: _bool = True, *, out: Tensor | None = None) -> QRResult: """(Q, R): see ``linalg.qr``."""
 def quantile(input: Array, q: Tensor | Number | Sequence[_float], dim: Ints | None = None, keepdim: _bool = False, *,
@@ -859,8 +880,8 @@ def quantile(input: Array, q: Tensor | Number | Sequence[_float], dim: Ints | No
     """The q-quantiles of all elements or along dim, q a number or a vector of numbers from 0 to 1; NaN if there is one."""
 def rad2deg(input: Array, *, out: Tensor | None = None) -> Tensor: """Radians as degrees."""
 def rad2deg_(input: Tensor) -> Tensor: """In place: Radians as degrees. See ``rad2deg``."""
-def ravel(x: Array) -> Tensor: """One dimension of neighbours in memory, copied only where it must be."""
-def real(x: Array) -> Tensor: """The real parts: a view of a complex tensor, a real tensor itself."""
+def ravel(input: Array) -> Tensor: """One dimension of neighbours in memory, copied only where it must be."""
+def real(input: Array) -> Tensor: """The real parts: a view of a complex tensor, a real tensor itself."""
 def reciprocal(input: Array, *, out: Tensor | None = None) -> Tensor: """1 / x."""
 def reciprocal_(input: Tensor) -> Tensor: """In place: 1 / x. See ``reciprocal``."""
 def relu(input: Operand, inplace: _bool = False) -> Tensor: """max(x, 0). inplace=True overwrites input."""
@@ -872,13 +893,13 @@ def renorm(input: Array, p: Number, dim: _int, maxnorm: Number, *, out: Tensor |
 def repeat_interleave(input: Array, repeats: Ints | None = None, dim: Ints | None = None, *,
                       output_size: _int | None = None) -> Tensor:
     """Every element of a dimension repeated so many times in a row; without ``dim`` input is seen as one row."""
-def reshape(x: Array, *each: Ints, shape: Ints | None = None) -> Tensor:
+def reshape(input: Array, *each: Ints, shape: Ints | None = None) -> Tensor:
     """The same elements under another shape: a view where strides allow, else a copy."""
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: MemoryFormat | None = None) -> Tensor:
     """Give ``x`` the shape of ``the_template``: see ``resize_``. With ``memory_format=preserve_format`` its order of elements
     too."""
-def resolve_conj(x: Array) -> Tensor: """The tensor itself, or a copy if it is lazily conjugated."""
-def resolve_neg(x: Array) -> Tensor: """The tensor itself, or a copy if it is lazily negated."""
+def resolve_conj(input: Array) -> Tensor: """The tensor itself, or a copy if it is lazily conjugated."""
+def resolve_neg(input: Array) -> Tensor: """The tensor itself, or a copy if it is lazily negated."""
 def roll(input: Array, shifts: Ints, dims: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
     """Elements moved along dimensions; what leaves at one end comes back at the other."""
 def rot90(input: Array, k: _int = 1, dims: Ints = (0, 1)) -> Tensor:
@@ -892,11 +913,11 @@ def row_stack(tensors: Array, *, out: Tensor | None = None) -> Tensor:
 def rsqrt(input: Array, *, out: Tensor | None = None) -> Tensor: """1 / sqrt(x)."""
 def rsqrt_(input: Tensor) -> Tensor: """In place: 1 / sqrt(x). See ``rsqrt``."""
 def rsub(input: Operand, other: Operand, *, alpha: Number = 1) -> Tensor: """other - alpha * input."""
-def scatter(x: Array, dim: _int, index: Tensor, src: Tensor | None = None, *, value: Operand | None = None,
+def scatter(input: Array, dim: _int, index: Tensor, src: Tensor | None = None, *, value: Operand | None = None,
             reduce: str | None = None, out: Tensor | None = None) -> Tensor:
     """``x`` with ``src`` (a tensor or a number) written along ``dim`` where ``index`` says; ``reduce="add"`` adds it,
     ``"multiply"`` multiplies by it."""
-def scatter_add(x: Array, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
+def scatter_add(input: Array, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``x`` with ``src`` added along ``dim`` where ``index`` says; repeated indices add up in row-major order."""
 def scatter_reduce(input: Array, dim: _int, index: Tensor, src: Tensor, reduce: str, *, include_self: _bool = True,
                    out: Tensor | None = None) -> Tensor:
@@ -905,8 +926,12 @@ def scatter_reduce(input: Array, dim: _int, index: Tensor, src: Tensor, reduce: 
 def searchsorted(sorted_sequence: Array, input: Tensor, *, out_int32: _bool = False, right: _bool = False, side: str | None = None,
                  sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """Where to put values into a sorted last dimension: before equal elements, or behind them with ``right``. No gradient."""
+def segment_reduce(data: Array, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None,
+                   offsets: Tensor | None = None, axis: _int = 0, unsafe: _bool = False, initial: Number | None = None) -> Tensor:
+    """Segments of neighbouring slices along a dimension, each reduced to one slice: sum, mean, max, min or prod."""
 def select(input: Array, dim: _int, index: _int) -> Tensor: """One element of one dimension, which goes."""
-def select_copy(x: Array, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor: """What ``select`` shows, copied."""
+def select_copy(input: Array, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """What ``select`` shows, copied."""
 def select_scatter(input: Array, src: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of x with src written to one element of a dimension."""
 def selu(input: Operand, inplace: _bool = False) -> Tensor:
@@ -928,7 +953,7 @@ def sinc(input: Array, *, out: Tensor | None = None) -> Tensor: """sin(pi x) / (
 def sinc_(input: Tensor) -> Tensor: """In place: sin(pi x) / (pi x); 1 at 0. See ``sinc``."""
 def sinh(input: Array, *, out: Tensor | None = None) -> Tensor: """The hyperbolic sine."""
 def sinh_(input: Tensor) -> Tensor: """In place: The hyperbolic sine. See ``sinh``."""
-def slice_copy(x: Array, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *,
+def slice_copy(input: Array, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *,
                out: Tensor | None = None) -> Tensor:
     """What ``slice`` shows, copied."""
 def slice_scatter(input: Array, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *,
@@ -946,30 +971,31 @@ def softplus(input: Operand, beta: Operand = 1.0, threshold: Operand = 20.0, *, 
     """log(1 + e**(beta x)) / beta; x itself where beta x > threshold."""
 def softshrink(input: Operand, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """input moved towards 0 by lambd, which is not negative, as far as 0."""
-def sort(x: Array, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, axis: Ints | None = None,
+def sort(input: Array, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, axis: Ints | None = None,
          out: Tensor | None = None) -> Extremum:
     """``(values, indices)`` sorted along dim; equal elements keep their order; NaN counts as the greatest number."""
-def split(x: Array, split_size_or_sections: Ints, dim: _int = 0) -> tuple[Tensor, ...]:
+def split(tensor: Array, split_size_or_sections: Ints, dim: _int = 0) -> tuple[Tensor, ...]:
     """Pieces along a dimension: of one size (the last may be smaller), or of the given sizes."""
-def split_copy(x: Array, split_size: _int, dim: _int = 0, *, out: Tensor | None = None) -> tuple[Tensor, ...]:
+def split_copy(input: Array, split_size: _int, dim: _int = 0, *, out: Tensor | None = None) -> tuple[Tensor, ...]:
     """What ``split`` shows, copied."""
 def split_with_sizes(input: Array, split_sizes: Ints, dim: _int = 0) -> tuple[Tensor, ...]: """Pieces of the given sizes."""
-def split_with_sizes_copy(x: Array, split_sizes: Ints, dim: _int = 0, *, out: Tensor | None = None) -> tuple[Tensor, ...]:
+def split_with_sizes_copy(input: Array, split_sizes: Ints, dim: _int = 0, *, out: Tensor | None = None) -> tuple[Tensor, ...]:
     """What ``split_with_sizes`` shows, copied."""
 def sqrt(input: Array, *, out: Tensor | None = None) -> Tensor: """The square root."""
 def sqrt_(input: Tensor) -> Tensor: """In place: The square root. See ``sqrt``."""
 def square(input: Array, *, out: Tensor | None = None) -> Tensor: """x * x."""
 def square_(input: Tensor) -> Tensor: """In place: x * x. See ``square``."""
-def squeeze(x: Array, dim: Ints | None = None, axis: Ints | None = None) -> Tensor:
+def squeeze(input: Array, dim: Ints | None = None, axis: Ints | None = None) -> Tensor:
     """Without dimensions of size 1: all, one, or some of them."""
-def squeeze_copy(x: Array, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor: """What ``squeeze`` shows, copied."""
+def squeeze_copy(input: Array, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
+    """What ``squeeze`` shows, copied."""
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of one shape along a new dimension."""
-def std(x: Array, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
+def std(input: Array, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
         correction: Number | None = None, axis: Ints | None = None, keepdims: _bool | None = None,
         out: Tensor | None = None) -> Tensor:
     """Standard deviation over dimensions: the root of ``var``; its gradient is 0 where it is 0."""
-def std_mean(x: Array, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
+def std_mean(input: Array, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
              correction: Number | None = None, axis: Ints | None = None, keepdims: _bool | None = None,
              out: Tensor | None = None) -> tuple[Tensor, ...]:
     """Standard deviation and mean over dimensions."""
@@ -988,10 +1014,10 @@ def svd(input: Array, some: _bool = True, compute_uv: _bool = True, *, out: Tens
 def swapaxes(input: Array, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
 def swapdims(input: Array, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
 def t(input: Array) -> Tensor: """The transpose of a matrix; fewer dimensions stay as they are."""
-def t_copy(x: Array, *, out: Tensor | None = None) -> Tensor: """What ``t`` shows, copied."""
+def t_copy(input: Array, *, out: Tensor | None = None) -> Tensor: """What ``t`` shows, copied."""
 def take(input: Array, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements of x, seen as one row, that index names."""
-def take_along_dim(x: Array, indices: Tensor, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
+def take_along_dim(input: Array, indices: Tensor, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
     """``gather`` whose operands broadcast in the other dimensions; without ``dim`` both are seen as one row."""
 def tan(input: Array, *, out: Tensor | None = None) -> Tensor: """The tangent of x in radians."""
 def tan_(input: Tensor) -> Tensor: """In place: The tangent of x in radians. See ``tan``."""
@@ -999,7 +1025,7 @@ def tanh(input: Array, *, out: Tensor | None = None) -> Tensor: """The hyperboli
 def tanh_(input: Tensor) -> Tensor: """In place: The hyperbolic tangent. See ``tanh``."""
 def tanhshrink(input: Array) -> Tensor: """x - tanh(x)."""
 def tanhshrink_(input: Tensor) -> Tensor: """In place: x - tanh(x). See ``tanhshrink``."""
-def tensor_split(x: Array, indices_or_sections: Ints, dim: _int = 0) -> tuple[Tensor, ...]:
+def tensor_split(input: Array, indices_or_sections: Ints, dim: _int = 0) -> tuple[Tensor, ...]:
     """So many pieces of nearly equal size, or the pieces between the given indices."""
 def tensordot(a: Array, b: Tensor, dims: Ints = 2, *, out: Tensor | None = None) -> Tensor:
     """Sums of products over pairs of dimensions."""
@@ -1007,13 +1033,13 @@ def threshold(input: Operand, threshold: Number, value: Operand, inplace: _bool 
     """x where x > threshold, else value. inplace=True overwrites input."""
 def threshold_(input: Tensor, threshold: Number, value: Operand) -> Tensor:
     """In place: x where x > threshold, else value. See ``threshold``."""
-def tile(x: Array, *each: Ints, dims: Ints | None = None) -> Tensor: """``repeat`` with missing repeats in front taken as 1."""
-def topk(x: Array, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, axis: Ints | None = None,
+def tile(input: Array, *each: Ints, dims: Ints | None = None) -> Tensor: """``repeat`` with missing repeats in front taken as 1."""
+def topk(input: Array, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, axis: Ints | None = None,
          out: Tensor | None = None) -> Extremum:
     """``(values, indices)`` of the k greatest (or smallest) elements along dim, in order."""
 def trace(input: Array, *, out: Tensor | None = None) -> Tensor: """The sum of a matrix's diagonal."""
 def transpose(input: Array, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
-def transpose_copy(x: Array, dim0: _int, dim1: _int, *, out: Tensor | None = None) -> Tensor:
+def transpose_copy(input: Array, dim0: _int, dim1: _int, *, out: Tensor | None = None) -> Tensor:
     """What ``transpose`` shows, copied."""
 def trapezoid(y: Array, x: Tensor | None = None, *, dx: Number | None = None, dim: _int = -1) -> Tensor:
     """The integral along dim by the trapezoidal rule: of points at ``x``, or ``dx`` (1) apart."""
@@ -1037,11 +1063,12 @@ def true_divide(input: Operand, other: Operand, *, rounding_mode: str | None = N
 def trunc(input: Array, *, out: Tensor | None = None) -> Tensor: """x without its fraction."""
 def trunc_(input: Tensor) -> Tensor: """In place: x without its fraction. See ``trunc``."""
 def unbind(input: Array, dim: _int = 0) -> tuple[Tensor, ...]: """All elements of one dimension, as a tuple."""
-def unbind_copy(x: Array, dim: _int = 0, *, out: Tensor | None = None) -> tuple[Tensor, ...]: """What ``unbind`` shows, copied."""
-def unflatten(x: Array, dim: _int, sizes: Ints) -> Tensor: """One dimension as several; one of their sizes may be -1."""
+def unbind_copy(input: Array, dim: _int = 0, *, out: Tensor | None = None) -> tuple[Tensor, ...]:
+    """What ``unbind`` shows, copied."""
+def unflatten(input: Array, dim: _int, sizes: Ints) -> Tensor: """One dimension as several; one of their sizes may be -1."""
 def unfold(input: Array, dimension: _int, size: Ints, step: _int) -> Tensor:
     """All windows of ``size`` elements, ``step`` apart, as a last dimension."""
-def unfold_copy(x: Array, dimension: _int, size: Ints, step: _int, *, out: Tensor | None = None) -> Tensor:
+def unfold_copy(input: Array, dimension: _int, size: Ints, step: _int, *, out: Tensor | None = None) -> Tensor:
     """What ``unfold`` shows, copied."""
 def unique(input: Array, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False,
            dim: Ints | None = None) -> Tensor | Any:
@@ -1049,7 +1076,7 @@ def unique(input: Array, sorted: _bool = True, return_inverse: _bool = False, re
 def unique_consecutive(input: Array, return_inverse: _bool = False, return_counts: _bool = False,
                        dim: Ints | None = None) -> Tensor | Any:
     """Elements (with ``dim``, slices) without those that repeat their neighbour before them; refuses to be differentiated."""
-def unsafe_chunk(x: Array, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+def unsafe_chunk(input: Array, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """``chunk`` whose pieces autograd takes for tensors of their own."""
 def unsafe_split(input: Array, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """Pieces that autograd takes for tensors of their own, each with its own count of writes: only for use where the input, which
@@ -1057,25 +1084,25 @@ def unsafe_split(input: Array, split_size: _int, dim: _int = 0) -> tuple[Tensor,
 def unsafe_split_with_sizes(input: Array, split_sizes: Ints, dim: _int = 0) -> tuple[Tensor, ...]:
     """Pieces of the given sizes that autograd takes for tensors of their own: see unsafe_split."""
 def unsqueeze(input: Array, dim: _int) -> Tensor: """With a dimension of size 1 at ``dim``."""
-def unsqueeze_copy(x: Array, dim: _int, *, out: Tensor | None = None) -> Tensor: """What ``unsqueeze`` shows, copied."""
+def unsqueeze_copy(input: Array, dim: _int, *, out: Tensor | None = None) -> Tensor: """What ``unsqueeze`` shows, copied."""
 def vander(x: Array, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """Powers of the elements of a vector, one a column: from the highest to 1."""
-def var(x: Array, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
+def var(input: Array, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
         correction: Number | None = None, axis: Ints | None = None, keepdims: _bool | None = None,
         out: Tensor | None = None) -> Tensor:
     """Variance over dimensions, divided by n - correction (1 unless given); of complex numbers that of both parts, added."""
-def var_mean(x: Array, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
+def var_mean(input: Array, dim: Ints | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *,
              correction: Number | None = None, axis: Ints | None = None, keepdims: _bool | None = None,
              out: Tensor | None = None) -> tuple[Tensor, ...]:
     """Variance and mean over dimensions."""
 def vdot(input: Array, other: Tensor, *, out: Tensor | None = None) -> Tensor: """``dot`` with the first vector conjugated."""
 def view_as_complex(input: Array) -> Tensor: """Pairs of numbers as a complex tensor."""
-def view_as_complex_copy(x: Array, *, out: Tensor | None = None) -> Tensor: """What ``view_as_complex`` shows, copied."""
+def view_as_complex_copy(input: Array, *, out: Tensor | None = None) -> Tensor: """What ``view_as_complex`` shows, copied."""
 def view_as_real(input: Array) -> Tensor: """A complex tensor as pairs of numbers: one more dimension, of size 2."""
-def view_as_real_copy(x: Array, *, out: Tensor | None = None) -> Tensor: """What ``view_as_real`` shows, copied."""
-def view_copy(x: Array, size: Ints | None = None, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
+def view_as_real_copy(input: Array, *, out: Tensor | None = None) -> Tensor: """What ``view_as_real`` shows, copied."""
+def view_copy(input: Array, size: Ints | None = None, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
     """What ``view`` shows, copied."""
-def vsplit(x: Array, indices_or_sections: Ints) -> tuple[Tensor, ...]:
+def vsplit(input: Array, indices_or_sections: Ints) -> tuple[Tensor, ...]:
     """Pieces below one another: along the first dimension; equal ones, or those between the given indices."""
 def vstack(tensors: Array, *, out: Tensor | None = None) -> Tensor:
     """Tensors below one another; rows become matrices of one row."""

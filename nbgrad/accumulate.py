@@ -141,10 +141,10 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
     if meta is not None and meta.post_hooks:
         for hook in tuple(meta.post_hooks.values()):
             returned = hook(leaf)
-            if returned is not None:
+            if returned is not None and returned is not leaf:  # leaf.sub_(leaf.grad) returns the leaf
                 raise (GradError if isinstance(returned, Tensor) else ArgumentError)(
-                    f"post-accumulate-grad hook: returned {type(returned).__name__}, expected None; the hook may change "
-                    "leaf.grad itself."
+                    f"post-accumulate-grad hook: returned {type(returned).__name__}, expected None or the leaf; "
+                    "the hook may change leaf.grad itself."
                 )
 
 

@@ -126,7 +126,7 @@ def walk(
     heap: list[tuple[int, int, Target]] = []
     ties = 0
     settle_leaf = settle_leaf or settle
-    for watcher in watchers:
+    for watcher in watchers[:]:
         run, settle_leaf = watcher.watch(run or run_as_walk_does, settle_leaf)
     node = nodes[0] if len(nodes) == 1 else None
     if isinstance(node, Node) and node._outputs_ == 1:  # nearly always

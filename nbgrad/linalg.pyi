@@ -3,7 +3,7 @@
 from builtins import bool as _bool, int as _int
 from .base.dtypes import DType
 from .base.errors import LinAlgError as LinAlgError
-from .composites.linalg import (
+from .composites.linalg.results import (
     EigResult, EighResult, InverseWithInfo, LUFactors, LUFactorsWithInfo, LUResult, LstsqResult, QRResult, SVDResult, SlogdetResult,
     SolveWithInfo, WithInfo,
 )

@@ -14,7 +14,8 @@ import numpy as np
 
 from .base.dtypes import INTEGER, DType, bool_, dtype_of, float64, promote_types
 from .base.errors import ArgumentError, RangeError
-from .creation.factories import as_tensor, empty, tensor
+from .creation.factories import empty
+from .creation.from_data import as_tensor, tensor
 from .methods.random import rand, randint
 from .tensors.arrays import values_of
 from .tensors.memory_format import MemoryFormat

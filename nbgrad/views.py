@@ -120,14 +120,13 @@ def view_edge(x: Tensor):
     storage = x._storage_
     if meta.version == storage.version:
         return meta.node
-    if meta.base._needs_grad_ is False and meta.node is not None:
-        require_unwritten(meta)
-    elif meta.base._needs_grad_ is True:
-        if meta.creation is not DEFAULT:
-            raise InplaceError(
-                f"the memory of a view that {_WHY[meta.creation]} was changed in place, so the view has no gradient "
-                "any more. Hint: make the view after the change, or both under no_grad()."
-            )
+    has_history = meta.base._needs_grad_ is True
+    if meta.creation is not DEFAULT and (has_history or meta.node is not None):
+        raise InplaceError(
+            f"the memory of a view that {_WHY[meta.creation]} was changed in place, so the view has no gradient "
+            "any more. Hint: make the view after the change, or both under no_grad()."
+        )
+    if has_history:
         before = meta.node
         enabled, mode.enabled = mode.enabled, True
         try:
@@ -137,6 +136,8 @@ def view_edge(x: Tensor):
         meta.version = storage.version
         if meta.retains:
             note_retained(x, meta.node, before)
+    elif meta.node is not None:
+        require_unwritten(meta)
     return meta.node
 
 

@@ -97,7 +97,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
-    """Make no cases of other parts: NOTE [Parts]. Pytest has no public name for the list of a test's cases."""
+    """Make no cases of other parts: NOTE [Parts of a run]. Pytest has no public name for the list of a test's cases."""
     yield
     if whole_tests_are_asked_for(metafunc.config):
         metafunc._calls[:] = take_part(metafunc.definition, metafunc._calls)

@@ -1,6 +1,6 @@
 """Which cases a run takes, where all of them would take longer than anybody waits.
 
-NOTE [Parts]: tests over the whole table of operations, in each of many modes.
+NOTE [Parts of a run]: tests over the whole table of operations, in each of many modes.
   1. ``@pytest.mark.part(of, *which)``: a run takes those cases whose hash modulo ``of`` is among ``which``; with ``--slow`` all
   2. the hash is of the operation (the parameter ``name``), else of the case's id: equal in every run, on every machine; what is
      added to the table moves nothing else
@@ -21,7 +21,7 @@ import pytest
 
 __all__ = ["SELDOM", "alternating", "in_part", "take_part", "whole_tests_are_asked_for"]
 
-# Names of operations, see NOTE [Parts]; their rows enter them.
+# Names of operations, see NOTE [Parts of a run]; their rows enter them.
 SELDOM: set[str] = set()
 
 

@@ -392,6 +392,15 @@ def test_post_accumulate_hook_must_return_none():
         (x * 2).backward()
 
 
+def test_post_accumulate_hook_may_return_the_leaf():
+    """What writes in place returns the leaf, which such a hook may write in one line; later hooks see what it wrote."""
+    x, seen = nbgrad.tensor([1.0, 2.0], requires_grad=True), []
+    x.register_post_accumulate_grad_hook(lambda p: p.sub_(p.grad))
+    x.register_post_accumulate_grad_hook(lambda p: seen.append(p.tolist()))
+    (x * 3).sum().backward()
+    assert seen == [[-2.0, -1.0]] and x.grad.tolist() == [3.0, 3.0]
+
+
 def test_post_accumulate_hook_does_not_fire_under_grad():
     """``grad`` accumulates nothing."""
     x, seen = leaf(2.0), []
@@ -446,7 +455,7 @@ def test_grad_dtype_is_the_leafs_own_unless_set():
 
 @pytest.mark.parametrize("value", ["float32", 3])
 def test_grad_dtype_must_be_a_dtype(value):
-    """Or None."""
+    """``grad_dtype`` is a dtype or None; all else is refused."""
     with pytest.raises(nbgrad.GradError, match="grad_dtype"):
         leaf(1.0).grad_dtype = value
 

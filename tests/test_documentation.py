@@ -137,7 +137,19 @@ def test_python_blocks_of_short_pages():
 
 
 # Modules of which every function has an example: what users come for.
-SHOWN = ("autograd.forward_ad", "autograd.functional", "fft", "func", "linalg", "special", "testing")
+SHOWN = (
+    "accelerator",
+    "autograd.forward_ad",
+    "autograd.functional",
+    "compiler",
+    "cuda",
+    "fft",
+    "func",
+    "jit",
+    "linalg",
+    "special",
+    "testing",
+)
 
 
 @pytest.mark.parametrize("name", SHOWN)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -170,6 +171,46 @@ def test_forgotten_layouts_change_nothing():
     np.testing.assert_array_equal(z.numpy(), [3.0, 3.0, 3.0])
 
 
+@pytest.mark.skipif(not config.NATIVE, reason="NBGRAD_NATIVE=0: objects that Python makes are all known to the collector")
+def test_new_sizes_leave_nothing_to_the_collector():
+    """Layouts, plans and their keys are hidden from it: a full collection looks at everything that it sees."""
+    x, y = nbgrad.ones(3000, requires_grad=True), nbgrad.ones(3000)
+
+    def calls(sizes):
+        for n in sizes:
+            (x[:n] * y[:n]).sum()
+
+    calls(range(1, 64))
+    gc.collect()
+    before = len(gc.get_objects())
+    calls(range(1000, 1200))
+    gc.collect()
+    assert len(gc.get_objects()) - before < 100
+
+
+def test_forgotten_layouts_are_freed():
+    """A layout and its template have each other, and the collector sees neither of those that are made for new sizes."""
+    shapes = [(n,) for n in range(90_001, 90_021)] + [(90_003, 3), (90_005, 3, 5)]
+    found = [weakref.ref(layout.layout_of(nbgrad.float32, shape, None, CPU)) for shape in shapes]
+    marked = weakref.ref(layout.marked_layout(layout.layout_of(nbgrad.float32, (90_007, 3), None, CPU), layout.TRACED))
+    assert all(x() for x in found)
+    layout.forget_layouts()
+    gc.collect()
+    assert not any(x() for x in (*found, marked))
+
+
+def test_without_docstrings():
+    """``python -OO`` takes them away; what is put together of them must not be missed."""
+    code = """
+        import nbgrad
+        from nbgrad.nn import functional as F
+        x = nbgrad.ones(1, 1, 3, requires_grad=True)
+        F.conv1d(x, nbgrad.ones(1, 1, 2)).sum().backward()
+        print(x.grad.tolist())
+    """
+    assert printed_by(code, PYTHONOPTIMIZE="2") == "[[[1.0, 2.0, 1.0]]]"
+
+
 def test_python_launcher_does_the_same():
     """``NBGRAD_NATIVE=0`` gives the same numbers, gradients and versions."""
     code = """
@@ -273,6 +314,7 @@ def test_first_large_tensors_of_many_threads():
 
 
 CHECKED = {
+    "methods of subclasses": "ones(2).as_subclass(type('Named', (nbgrad.Tensor,), {})).detach().numpy()",
     "empty views": "[x.unbind(1), x[:, 1], zeros(0, dtype=nbgrad.complex64).imag, nbgrad.complex(zeros(0), zeros(0))]",
     "half types": "tensor([nan], dtype=nbgrad.bfloat16).float()",
     "numbers": "ones(2) * nan",
@@ -297,6 +339,23 @@ def test_checked_calls_that_are_sound(expression):
         )
         == ""
     )
+
+
+def test_checked_calls_tell_what_is_wrong():
+    """A class that is none is a NaN on the way to its error, and no NaN to a user."""
+    told = printed_by(
+        """
+        import nbgrad
+        from nbgrad.nn.functional import cross_entropy, nll_loss
+        for loss in (cross_entropy, nll_loss):
+            try:
+                loss(nbgrad.ones(2, 3), nbgrad.tensor([1, 9]))
+            except nbgrad.NbgradError as error:
+                print(type(error).__name__, "target is out of range" in str(error))
+    """,
+        NBGRAD_CHECK="1",
+    )
+    assert told.split() == ["DimError", "True"] * 2
 
 
 @pytest.mark.parametrize(

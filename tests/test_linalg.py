@@ -215,7 +215,7 @@ def test_errors_name_what_was_called(name, call):
     ],
 )
 def test_errors_of_singular_matrices_name_what_was_called(name, call):
-    """As above."""
+    """An error of a step inside is told under the name of the function that was called."""
     with pytest.raises(nbgrad.LinAlgError, match=f"^{name}: Singular"):
         call(nbgrad.zeros(3, 3))
 
@@ -684,3 +684,8 @@ def test_phases_are_not_asked_for_in_a_batch_of_cotangents():
     (both,) = nbgrad.grad(y, x, nbgrad.tensor([1.0, 2.0], dtype=y.dtype), is_grads_batched=True, retain_graph=True)
     (one,) = nbgrad.grad(y, x)
     assert nbgrad.allclose(both, nbgrad.stack([one, 2 * one]))
+
+
+def test_pinv_of_no_matrices():
+    """Tolerances come one a matrix: none for none."""
+    assert nbgrad.linalg.pinv(nbgrad.ones(0, 2, 1, 3), rtol=nbgrad.ones(0, 2)).shape == (0, 2, 3, 1)

@@ -12,7 +12,7 @@ import nbgrad
 from nbgrad import Tensor, nn
 from nbgrad.base.size import Size
 from nbgrad.nn import functional as F
-from nbgrad.ops.reduce import Extremum
+from nbgrad.ops.extrema import Extremum
 
 
 def program() -> None:

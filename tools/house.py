@@ -1,7 +1,7 @@
 """What the package is made of, in numbers: ``python -m tools.house [TREE ...]``, a column for each tree of sources.
 
 Files and lines are counted, imports between modules are followed (those inside functions too), and texts of LLVM are found by what
-they say. docs/architecture.md quotes the columns of four commits.
+they say. docs/architecture.md quotes a column.
 """
 
 from __future__ import annotations

@@ -34,14 +34,14 @@ utils.model_zoo
 INTERNAL = """*.TYPE_CHECKING *_notes *_args *classproperty *.handle_torch_function *.has_torch_function* *.is_tensor_like parse_*
 *.FAILED_* *_MSG *.multi_dim_common *.BroadcastingList* *.boolean_dispatch autograd.graph.TorchDispatchMode autograd.graph.Variable
 autograd.function.hooks autograd.function.custom_function_call autograd.functional.fwAD backends.m compiler.F hub.tqdm
-linalg.common_notes nn.functional.grad nn.functional.assert_int_or_pair nn.modules.module.BackwardHook nn.modules.module.T
+linalg.common_notes nn.functional.assert_int_or_pair nn.modules.module.BackwardHook nn.modules.module.T
 nn.parallel.distributed nn.parameter.UninitializedTensorMixin nn.utils.init nn.utils.parametrizations.parametrize
 nn.utils.parametrize.* nn.utils.rnn.* nn.modules.module.is_traceable_wrapper_subclass optim.lr_scheduler.Optimizer optim.optimizer.R
 optim.optimizer.RemovableHandle optim.optimizer.T optim.optimizer.hooks profiler.Optimizer profiler.profiler
 profiler.register_optimizer_step_post_hook signal.windows.windows serialization.* utils._pytree.? utils.benchmark.utils
 utils.checkpoint.* utils.data.distributed.Dataset utils.data.distributed.dist utils.data.graph utils.data._DatasetKind
 utils.flop_counter.TorchDispatchMode utils.flop_counter.aten utils.flop_counter.tree_* utils.hooks.BackwardHook utils.model_zoo.tqdm
-utils.backcompat utils.set_module nn.Container nn.grad nn.factory_kwargs nn.common_types windows to_dlpack
+utils.backcompat utils.set_module nn.Container nn.factory_kwargs nn.common_types windows to_dlpack
 distributions.exp_family multiprocessing.init_reductions autograd.profiler.Future autograd.profiler.EnforceUnique
 autograd.profiler.MemRecordsAcc autograd.profiler.*Config autograd.profiler.*State autograd.profiler.KinetoStepTracker
 profiler.KinetoStepTracker profiler.is_fbcode autograd.DeviceType autograd.Profiler* autograd.kineto_available
@@ -75,7 +75,7 @@ overrides.redispatch_function overrides.get_*
 
 *quant* q_* *qint* quint* qscheme int_repr choose_qparams_optimized fbgemm_* fused_moving_avg_obs_fake_quant ao nn.intrinsic
 nn.qat nn.quantiz*
-= no quantised types
+= no quantised types: `fake_quantize_per_tensor_affine` and `fake_quantize_per_channel_affine` are there
 
 float8_* float4_* uint1 uint2 uint3 uint4 uint5 uint6 uint7 int1 int2 int3 int4 int5 int6 int7 bit bits*
 chalf complex32 nn.functional.scaled_mm nn.functional.scaled_grouped_mm nn.functional.grouped_mm nn.functional.ScalingType
@@ -99,13 +99,13 @@ rrelu rrelu_ max_pool1d_with_indices slice_inverse is_vulkan_available
 nn.functional.*_with_indices
 = `return_indices=True`
 
-linalg.ldl_* geqrf ormqr lobpcg
+linalg.ldl_* lobpcg
 = rarely used decompositions
 
 eig symeig lstsq matrix_rank solve
 = torch left them as errors: `linalg` has them
 
-return_types from_file histogramdd nonzero_static hash_tensor empty_permuted segment_reduce quasirandom range func.rearrange
+return_types from_file hash_tensor quasirandom range func.rearrange
 random.thread_safe_generator thread_safe_generator
 = not there yet
 
@@ -153,7 +153,7 @@ utils._pytree.* utils.dlpack.DLDeviceType
 distributions.ExponentialFamily
 = entropies are formulas of each family
 
-nn.LinearCrossEntropyOptions nn.parameter.is_lazy nn.utils.convert_* nn.utils.memory_format nn.utils.prune.PruningContainer
+nn.LinearCrossEntropyOptions nn.parameter.is_lazy nn.utils.prune.PruningContainer
 multiprocessing.SpawnContext multiprocessing.reductions
 = `to(memory_format=)` of modules; how tensors travel is not for programs
 """

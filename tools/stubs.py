@@ -63,18 +63,18 @@ KIND_TYPES = {
 }
 # Types of arguments by name, where neither a declaration nor a kind says it.
 NAMES = {
-    "Tensor": "A B L LU LU_data LU_pivots angle append aweights b bias boundaries ext_tensor fweights indices input other out "
-    "pivots prepend self sorter source std tau tensor tensors weights window x y",
+    "Tensor": "A B L LU LU_data LU_pivots angle append aweights b bias boundaries ext_tensor fweights indices input lengths "
+    "offsets other out pivots prepend self sorter source std tau tensor tensors weights window x y",
     "Operand": "fill_value",
     "Device | str": "device",
     "MemoryFormat": "memory_format layout",
     "bool": "adjoint align_to_window as_tuple assume_unique center check_errors compute_uv full_matrices implicit "
     "increasing inplace invert log_target non_blocking normalized onesided pin_memory pivot requires_grad "
     "return_complex return_inverse size_average some sparse_grad transpose unitriangular unpack_data unpack_pivots "
-    "with_replacement",
+    "unsafe with_replacement",
     "str": "UPLO approximate compute_mode driver indexing interpolation mode pad_mode reduce reduction rounding_mode side",
     "int": "N col decimals divisor_override groups high hop_length length low n_fft ndim output_size row win_length",
-    "Number": "ord s",
+    "Number": "initial ord s",
     "Ints": "each sizes",
     "Sequence[float]": "range",
 }
@@ -84,6 +84,17 @@ OWN_TYPES = {
     ("", "condition"): "Tensor",
     ("", "threshold"): "Number",
     ("cross", "dim"): "int",
+    ("histogramdd", "bins"): "int | Sequence[int] | Sequence[Tensor]",
+    ("nonzero_static", "size"): "int",
+    ("segment_reduce", "axis"): "int",
+    **{
+        (f"fake_quantize_per_{kind}_affine", name): annotation
+        for kind in ("tensor", "channel")
+        for name, annotation in (("quant_min", "int"), ("quant_max", "int"))
+    },
+    **{("fake_quantize_per_tensor_affine", name): "Tensor | Number" for name in ("scale", "zero_point")},
+    **{("fake_quantize_per_channel_affine", name): "Tensor" for name in ("scale", "zero_point")},
+    ("fake_quantize_per_channel_affine", "axis"): "int",
     ("gradient", "spacing"): "Number | Sequence[Tensor | Number]",
     ("linalg_diagonal", "dim"): "int",
     ("tril_indices", "row"): "int",
@@ -283,50 +294,59 @@ def takes_dims(op: Op | None, p: inspect.Parameter) -> bool:
 
 def type_of(op: Op | None, name: str, p: inspect.Parameter, first: bool, inplace: bool) -> str:
     """The type of an argument that has no annotation."""
-    operands = {public_name(op, own): own for own in op.operands} | {own: own for own in op.operands} if op else {}
-    kind = KIND_OF.get(name)
     if p.kind is p.VAR_POSITIONAL and name in ("tensors", "operands"):
         return "Tensor | Sequence[Tensor]"
-    known = OWN_TYPES.get((op.name if op else "", name))
-    if known is not None:
-        found = known
-    elif first and inplace:
-        found = "Tensor"
-    elif op is not None and op.kind == "movement" and name == "index" or name == "dim" and not takes_dims(op, p):
-        found = "int"
-    elif name == "source" and op is not None and "destination" not in op.signature.parameters or op is None and name == "weight":
-        found = "Tensor"
-    elif name == "value" and op is not None and op.name in ("setitem", "index_fill", "scatter", "index_put"):
-        found = "Operand"
-    elif op is None and name in ("start", "end", "step"):
-        found = "Number"
-    elif name in operands and op is not None:
-        elementwise = isinstance(op, Elementwise)
-        found = (
-            "Sequence[Tensor]"
-            if op.variadic and first
-            else "Operand"
-            if elementwise and len(op.operands) > 1 or op.numbers
-            else "Array"
-            if first
-            else "Tensor"
-        )
-    elif op is None and name in ("input", "other", "min", "max", "exponent", "value", "tensor1", "tensor2"):
-        found = "Operand"
-    elif kind is not None:
-        found = KIND_TYPES[kind.words]
-    elif name == "tensors":
-        found = "Sequence[Tensor]"
-    elif name in NAME_TYPES:
-        found = NAME_TYPES[name]
-    elif type(p.default).__name__ in ("bool", "int", "float", "str"):
-        found = type(p.default).__name__
-    else:
-        found = "Any"
+    found = (
+        OWN_TYPES.get((op.name if op else "", name))
+        or ("Tensor" if first and inplace else None)
+        or type_by_operation(op, name, p, first)
+        or type_by_name(name, p)
+    )
     if isinstance(p.default, str) and found in ("Number", "Ints", "int"):
         found += " | str"
     optional = p.default is None or p.default is p.empty and name in OPTIONAL and name != "dim"
     return found + " | None" if optional and found != "Any" else found
+
+
+def type_by_operation(op: Op | None, name: str, p: inspect.Parameter, first: bool) -> str | None:
+    """The type of an argument as its operation has it, or a function of no single operation; None where it is that of the name."""
+    if name == "dim" and not takes_dims(op, p):
+        return "int"
+    if op is None:
+        return type_in_variant(name)
+    if op.kind == "movement" and name == "index":
+        return "int"
+    if name == "source" and "destination" not in op.signature.parameters:
+        return "Tensor"
+    if name == "value" and op.name in ("setitem", "index_fill", "scatter", "index_put"):
+        return "Operand"
+    if name not in {*op.operands, *(public_name(op, own) for own in op.operands)}:
+        return None
+    if op.variadic and first:
+        return "Sequence[Tensor]"
+    if op.numbers or isinstance(op, Elementwise) and len(op.operands) > 1:
+        return "Operand"
+    return "Array" if first else "Tensor"
+
+
+def type_in_variant(name: str) -> str | None:
+    """The type of an argument of a function that chooses among operations, where it is not that of the name."""
+    if name == "weight":
+        return "Tensor"
+    if name in ("start", "end", "step"):
+        return "Number"
+    return "Operand" if name in ("input", "other", "min", "max", "exponent", "value", "tensor1", "tensor2") else None
+
+
+def type_by_name(name: str, p: inspect.Parameter) -> str:
+    """The type of an argument by its name, else by its default."""
+    kind = KIND_OF.get(name)
+    if kind is not None:
+        return KIND_TYPES[kind.words]
+    if name == "tensors":
+        return "Sequence[Tensor]"
+    default = type(p.default).__name__
+    return NAME_TYPES.get(name) or (default if default in ("bool", "int", "float", "str") else "Any")
 
 
 # ---- results ---------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ class autocast(autocast_mode.autocast):  # torch's name
         super().__init__("cpu", dtype, enabled, cache_enabled)
 
 
-class GradScaler(grad_scaler.GradScaler):
+class GradScaler(grad_scaler.ScalerOfDevice):
     """``nbgrad.amp.GradScaler("cpu", ...)``.
 
     >>> import nbgrad
@@ -30,12 +30,4 @@ class GradScaler(grad_scaler.GradScaler):
     65536.0
     """
 
-    def __init__(
-        self,
-        init_scale: float = 2.0**16,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ) -> None:
-        super().__init__("cpu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+    _device = "cpu"

@@ -24,7 +24,7 @@ class autocast(autocast_mode.autocast):  # torch's name
         super().__init__("cuda", dtype, enabled, cache_enabled)
 
 
-class GradScaler(grad_scaler.GradScaler):
+class GradScaler(grad_scaler.ScalerOfDevice):
     """``nbgrad.amp.GradScaler("cuda", ...)``.
 
     >>> from nbgrad.cuda.amp import GradScaler
@@ -32,15 +32,7 @@ class GradScaler(grad_scaler.GradScaler):
     1.0
     """
 
-    def __init__(
-        self,
-        init_scale: float = 2.0**16,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ) -> None:
-        super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+    _device = "cuda"
 
 
 def custom_fwd(fwd: Callable | None = None, *, cast_inputs: DType | None = None) -> Callable:

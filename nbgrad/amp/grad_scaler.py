@@ -45,7 +45,7 @@ class Progress:
 class GradScaler:
     """Scales losses, and takes the scale out of gradients before a step.
 
-    The scale falls where gradients are not finite, whose step is left out, and grows after a while of steps that were taken.
+    Where a gradient is not finite, the step is left out and the scale falls. After ``growth_interval`` steps in a row it grows.
 
     Args:
         device: ``"cuda"`` or ``"cpu"``.
@@ -246,3 +246,19 @@ class GradScaler:
             raise NamingError(f"GradScaler.load_state_dict: the state has no {missing}, as of one that is off.")
         for name, attribute in STATE.items():
             setattr(self, attribute, state_dict[name])
+
+
+class ScalerOfDevice(GradScaler):
+    """A ``GradScaler`` by one of torch's older names, which say the device."""
+
+    _device: str
+
+    def __init__(
+        self,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        super().__init__(self._device, init_scale, growth_factor, backoff_factor, growth_interval, enabled)

@@ -20,6 +20,7 @@ from . import creation, elements, fft, folds, linalg, shapes
 from .creation import *  # noqa: F403
 from .dtypes import __array_namespace_info__, astype, can_cast, finfo, iinfo, isdtype, result_type
 from .elements import *  # noqa: F403
+from .elements import promoting
 from .folds import *  # noqa: F403
 from .linalg import matmul
 from .shapes import *  # noqa: F403
@@ -29,11 +30,15 @@ newaxis = None
 
 # Functions that are the package's own, by the standard's names.
 _SAME = """
-abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor
-conj copysign cos cosh divide exp expm1 floor_divide greater greater_equal hypot imag isfinite isinf isnan less
-less_equal log log1p log2 log10 logaddexp logical_and logical_not logical_or logical_xor maximum minimum multiply
-negative not_equal positive pow real reciprocal remainder signbit sin sinh square sqrt subtract tan tanh
-moveaxis tile where broadcast_to empty_like full_like ones_like zeros_like from_dlpack
+abs acos acosh asin asinh atan atanh conj cos cosh exp expm1 imag isfinite isinf isnan log log1p log2 log10 logical_not
+negative positive real reciprocal signbit sin sinh square sqrt tan tanh
+moveaxis tile broadcast_to empty_like full_like ones_like zeros_like from_dlpack
+"""
+# The same for operands that are promoted: see ``promoting``. torch's ``equal`` compares whole tensors.
+_PROMOTING = """
+add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide floor_divide greater
+greater_equal hypot less less_equal logaddexp logical_and logical_or logical_xor maximum minimum multiply not_equal pow remainder
+subtract where
 """
 
 
@@ -44,7 +49,8 @@ def _of_package(name: str) -> Callable[..., Any]:
 
 
 globals().update({name: _of_package(name) for name in _SAME.split()})
-bitwise_invert, equal = nbgrad.bitwise_not, nbgrad.eq  # torch's ``equal`` compares whole tensors
+globals().update({name: promoting(name) for name in _PROMOTING.split()})
+bitwise_invert, equal = nbgrad.bitwise_not, promoting("equal", "eq")
 
 __all__ = [  # noqa: PLE0604
     "__array_api_version__",
@@ -79,6 +85,7 @@ __all__ = [  # noqa: PLE0604
     "uint32",
     "uint64",
     *_SAME.split(),
+    *_PROMOTING.split(),
     *creation.__all__,
     *elements.__all__,
     *folds.__all__,

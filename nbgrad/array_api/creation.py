@@ -83,7 +83,8 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
     """
     columns = n_rows if n_cols is None else n_cols
     rows = nbgrad.arange(n_rows, device=device).unsqueeze(1)
-    there = nbgrad.arange(columns, device=device) - rows == k
+    within = max(-n_rows, min(k, columns))  # a diagonal further away is none either, and may fit no integer
+    there = nbgrad.arange(columns, device=device) - rows == within
     return there.to(nbgrad.get_default_dtype() if dtype is None else dtype)
 
 

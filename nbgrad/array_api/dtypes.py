@@ -8,7 +8,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.dtypes import UNSIGNED, DType, bool_, result_dtype
-from ..base.errors import RangeError
+from ..base.errors import DTypeError, RangeError
 from ..tensors.storage import Device
 
 __all__ = ["__array_namespace_info__", "astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
@@ -57,7 +57,10 @@ def can_cast(from_: Any, to: DType, /) -> bool:
     >>> can_cast(nbgrad.int32, nbgrad.int64)
     True
     """
-    return result_type(from_, to) == to
+    try:
+        return result_type(from_, to) == to
+    except DTypeError:  # there is none for both
+        return False
 
 
 def own_dtype(x: Tensor | DType) -> DType:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
 import nbgrad
 
 from .. import Tensor
+from ..base.function_attributes import attach
+from .dtypes import together
 
 __all__ = [
     "argsort",
@@ -24,6 +27,39 @@ __all__ = [
     "unique_inverse",
     "unique_values",
 ]
+
+# ---- promotion -------------------------------------------------------------------------------------------------------
+
+
+def promoting(name: str, own_name: str = "") -> Callable[..., Tensor]:
+    """A function of several operands, in which those without dimensions count as any other for the dtype.
+
+    Args:
+        own_name: of the package's function, where it is another.
+    """
+    own: Callable[..., Tensor] = getattr(nbgrad, own_name or name)
+
+    def function(*operands: Any) -> Tensor:
+        values = operands[-2:]
+        if all(isinstance(x, Tensor) for x in values):
+            one, other = values
+            if one.dtype is not other.dtype and (one.ndim == 0) is not (other.ndim == 0):
+                return own(*operands[:-2], *together(one, other))
+        return own(*operands)
+
+    names = ("condition", "x1", "x2") if name == "where" else ("x1", "x2")
+    parameters = [Parameter(each, Parameter.POSITIONAL_ONLY) for each in names]
+    function.__name__ = function.__qualname__ = name
+    attach(function, __signature__=Signature(parameters))
+    function.__doc__ = f"""``nbgrad.{own_name or name}``; of operands without dimensions the dtypes count, too.
+
+    >>> from nbgrad import array_api as xp
+    >>> x, y = xp.asarray([1, 0], dtype=xp.uint8), xp.asarray(1, dtype=xp.int16)
+    >>> xp.result_type(x, y)
+    nbgrad.int16
+    """
+    return function
+
 
 # ---- limits and roundings --------------------------------------------------------------------------------------------
 

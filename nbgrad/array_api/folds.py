@@ -63,7 +63,7 @@ def prod(x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = 
     """
     found = x.to(dtype=widened(x, dtype), copy=True)
     for each in sorted((a % x.ndim for a in axes_of(x, axis)), reverse=True):
-        found = found.prod(each, keepdim=keepdims)
+        found = found.prod(each, keepdim=keepdims, dtype=found.dtype)
     return found
 
 

@@ -20,6 +20,7 @@ from ..graph.edges import AccumulateGrad, Edge, GradientEdge, edge_of, requires_
 from ..graph.node import Node, name_of
 from ..graph.task import GradientCaptures, Target, current_graph_task, queue_callback, target
 from ..modes.overrides import handle_function, has_function_of_passes
+from ..tensors.choices import current
 from ..tensors.layout import Layout, sparse_marks
 from ..tensors.storage import LENT
 from ..tensors.tensor import Tensor, is_sparse, native, require_differentiable, values_if_sparse
@@ -408,14 +409,23 @@ def root_edge(op: str, root):
 # (``owned`` in engine.py): hooks, custom Functions, what ``grad`` returns. What a recorded pass, or an interpreter, may keep is
 # made anew for each.
 def lent_one(layout: Layout) -> Tensor:
-    """The cotangent 1 that is lent."""
-    one = new_one(layout)
+    """The cotangent 1 that is lent. What is captured for a graph reads it like what was there before: it outlives the graph."""
+    if layout.memory is None:
+        one = new_one(layout)
+    elif current.capture is None:
+        one = settled_one(layout)
+    else:
+        one = current.capture.beside(lambda: settled_one(layout))
     one._storage_.writable = LENT
-    if layout.memory is not None:
-        from ..tensors.heaps import heap_on
+    return one
 
-        found = heap_on(layout.device.index or 0)
-        found.card.settle(found.stream())  # it is there for all streams then
+
+def settled_one(layout: Layout) -> Tensor:
+    """A 1 on a GPU that is there for all streams."""
+    from ..tensors.heaps import heap_on
+
+    one, found = new_one(layout), heap_on(layout.device.index or 0)
+    found.card.settle(found.stream())
     return one
 
 
@@ -522,7 +532,7 @@ class Variable(metaclass=VariableMeta):
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False, **names: Any) -> Any:
         if data is None:
-            data = import_module("nbgrad.creation.factories").tensor([])
+            data = import_module("nbgrad.creation.from_data").tensor([])
         if not isinstance(data, Tensor):
             raise ArgumentError(f"Variable: expected a Tensor, got {type(data).__name__}. Hint: nbgrad.tensor(data).")
         if requires_grad:

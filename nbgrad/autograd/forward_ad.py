@@ -17,6 +17,7 @@ from typing import Any, Callable, NamedTuple
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DeviceError, GradError, RangeError, ShapeError
 from ..base.grad_mode import ModeContext, dual_levels, mode
+from ..base.locks import new_lock
 from ..batch.tensors import has_batched, on_values
 from ..dispatch.out import write_out
 from ..forward import fast_path as _dual_calls  # noqa: F401  (registers its quick call)
@@ -69,22 +70,27 @@ class UnpackedDualTensor(NamedTuple):
 # ---- levels --------------------------------------------------------------------------------------------------------
 
 _current_level = -1  # the level that the functions below use, -1: none; torch's name
+_entering = new_lock()
 
 
 def enter_dual_level() -> int:
-    """Open the level in which tensors can be dual; returns its number, 0. There is one for the whole process.
+    """Open the level in which tensors can be dual; returns its number, 0 unless another thread's ``func.jvp`` has taken that.
+    There is one for the whole process.
 
     Raises:
-        GradError: it is open.
+        GradError: it is open, or this is called inside of ``func.jvp`` and its like.
 
     >>> level = nbgrad.forward_ad.enter_dual_level()
     >>> nbgrad.forward_ad.exit_dual_level(level=level)
     """
     global _current_level
-    if dual_levels:
-        raise GradError("enter_dual_level: a level is open already, and levels do not nest. Hint: nbgrad.func.jvp can be nested.")
-    _current_level = push_level()
-    return _current_level
+    with _entering:
+        if _current_level >= 0 or any(type(transform) is int for transform in mode.transforms):
+            raise GradError(
+                "enter_dual_level: a level is open already, and levels do not nest. Hint: nbgrad.func.jvp can be nested."
+            )
+        _current_level = push_level()
+        return _current_level
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
@@ -154,8 +160,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
     Args:
         tensor: the value, floating or complex.
-        tangent: of the same shape. It is taken as it is where it lies in memory as the value does, otherwise copied; it may require
-            grad, as the value may.
+        tangent: of the same shape. It is taken as it is where it lies in memory as the value does, otherwise copied, as one that
+            shares memory with the value is; it may require grad, as the value may.
         level: the level to use; None: the one that is open.
 
     Raises:
@@ -179,6 +185,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if open_levels and has_batched((tensor,)):
         return on_values(make_dual, tensor, tangent, level=level)
     dual = below_level(level, CALLS["primal"], tensor)
+    if share_memory(tangent, tensor):
+        tangent = below_level(level, CALLS["clone"], tangent)
     hold(dual, level, below_level(level, fitted, tangent, dual))
     return dual
 

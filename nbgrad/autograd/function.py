@@ -43,7 +43,7 @@ class CustomFunction:
     """Stands where an operation of the table stands in a Call: a Function class."""
 
     kind = batched = "function"
-    product = False
+    product = tells_by_nan = False
     operands: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
 

@@ -100,7 +100,7 @@ def finish_result(ctx: BackwardCFunction, args: tuple, k: int, x: Tensor, record
     edge = ctx if ctx._outputs_ == 1 else Edge(ctx, k)
     if x._meta_ is not None and is_view(x):
         x._meta_.node, x._meta_.version, x._meta_.creation = edge, x._storage_.version, FUNCTION
-        if x._meta_.base._needs_grad_ and x._needs_grad_ is ASK:
+        if x._needs_grad_ is ASK:
             return x
     x._edge_, x._needs_grad_ = edge, True
     return x

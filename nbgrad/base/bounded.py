@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-__all__ = ["MOST_PLANS", "Plans", "keep"]
+__all__ = ["MOST_PLANS", "Plans", "keep", "keep_plan"]
 
 MOST_PLANS = 4096
+# Hides a container from the cyclic collector; set once native code is loaded: NOTE [Collector] in native/launches.py.
+conceal: Callable[[Any], None] = lambda x: None
 
 
 def keep(table: dict, key: Any, value: Any, most: int = MOST_PLANS) -> Any:
@@ -15,6 +17,12 @@ def keep(table: dict, key: Any, value: Any, most: int = MOST_PLANS) -> Any:
         table.clear()
     table[key] = value
     return value
+
+
+def keep_plan(table: dict, key: Any, plan: Any, most: int = MOST_PLANS) -> Any:
+    """``keep`` of a plan in a table that lives as long as the program, so that the collector need not see the key."""
+    conceal(key)
+    return keep(table, key, plan, most)
 
 
 class Plans(dict):
@@ -45,4 +53,4 @@ class Plans(dict):
             kept_as: the key under which it is kept, if that is not ``key``.
         """
         plan = self.make(key)
-        return None if plan is None else keep(self, key if kept_as is None else kept_as, plan, self.most)
+        return None if plan is None else keep_plan(self, key if kept_as is None else kept_as, plan, self.most)

@@ -1,7 +1,7 @@
 """Settings of torch's that change nothing here: checked, remembered where programs can read them again, and ignored.
 
 Each says why there is nothing to do. They are public where torch has them, in ``nbgrad``, ``nbgrad.graph`` and
-``nbgrad.autograd.grad_mode``. ``nbgrad.cuda``, which is a module of torch's, has a file of its own.
+``nbgrad.autograd.grad_mode``.
 
 >>> import nbgrad
 >>> nbgrad.set_float32_matmul_precision("medium")
@@ -120,7 +120,7 @@ def is_warn_always_enabled() -> bool:
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: subnormal numbers are kept, since kernels promise them."""
+    """Returns False, as torch does where a processor cannot: subnormal numbers are kept, since kernels promise them."""
     return False
 
 
@@ -183,7 +183,7 @@ def is_view_replay_enabled() -> bool:
 
 @contextmanager
 def region_activation_memory_budget(budget: float) -> Iterator[None]:
-    """Inside, a compiler may keep that share of the saved tensors: nothing is compiled here, so all are kept.
+    """Ask for a share of what a compiled function would save, from 0 to 1: ``compile`` saves a minimum cut whatever is asked.
 
     Raises:
         RangeError: not from 0 to 1.
@@ -199,4 +199,4 @@ def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
 
 
 def set_override_stale_capture_stream(enabled: bool) -> None:
-    """What to do about stale streams while a GPU's work is recorded: accepted for torch's sake, as there are no streams."""
+    """Accepted for torch's sake: a pass that waits for a stream outside of a capture is refused by the capture in any case."""

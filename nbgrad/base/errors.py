@@ -11,6 +11,9 @@ A message names the operation, the argument, what came, what was expected and th
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
 __all__ = [
     "NbgradError",
     "NumberError",
@@ -42,7 +45,6 @@ __all__ = [
     "UsageError",
     "LeafError",
     "LinAlgError",
-    "require_callable",
 ]
 
 
@@ -189,3 +191,14 @@ def require_callable(op: str, function: object) -> None:
     """
     if not callable(function):
         raise ArgumentError(f"{op}: expected a function, got {type(function).__name__}.")
+
+
+def require_path(op: str, path: Any) -> str:
+    """The name of a file, as text or bytes.
+
+    Raises:
+        ArgumentError: it is none.
+    """
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise ArgumentError(f"{op}: expected a path, got {type(path).__name__}.")
+    return os.fspath(path)  # type: ignore[return-value]

@@ -29,13 +29,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Special interpreters that are active anywhere in the process: profiling, anomaly mode, saved-tensor hooks, tracing, ...
 # The fast path tests ``if special`` once; a list, because its truth value is the cheapest global test there is.
+# Other threads add and remove members at any time: whoever looks for one of this thread walks over a copy, and compares with
+# other lists by ``==``, which a member of this thread that is in one only always makes unequal. Two lengths may be of two moments.
 special: list = []
 
 
 def converted_in_modes(op: str, *tensors: Any) -> tuple:
     """Operands as the call of an operation would take them in a mode of mixed precision (modes/autocast.py): for functions that
     compare dtypes, or go by them, before they call it. None is nothing."""
-    for active in special:
+    for active in special[:]:
         convert = getattr(active, "convert", None)
         if convert is not None:
             tensors = convert(op, tensors)
@@ -54,7 +56,7 @@ traces: list = []
 def capture_of_thread() -> Any:
     """The innermost capture of this thread; None if it captures nothing, or is beneath a call that is being captured."""
     this = threading.get_ident()
-    for trace in reversed(traces):
+    for trace in traces[::-1]:
         if trace.thread == this:
             return None if trace.depth else trace
     return None
@@ -100,7 +102,8 @@ class Kept:
         """Let them be so again."""
         mode.enabled, mode.inference, mode.inferring, mode.claimed = self.enabled, self.inference, self.inferring, self.claimed
         for transform in mode.transforms[len(self.transforms) :]:
-            unusual[:] = [each for each in unusual if each is not transform]
+            while transform in unusual:
+                unusual.remove(transform)
         mode.transforms[:] = self.transforms
 
 
@@ -417,7 +420,7 @@ class set_grad_enabled(ModeContext):  # torch's name
 class Inferring:
     """The one member of ``special`` for all threads in inference mode: it sends calls to the interpreters and observes nothing.
 
-    Only one, so that a thread in the mode knows by the length of ``special`` that no other mode is active anywhere.
+    Only one, so that a thread in the mode knows by one comparison of ``special`` that no other mode is active anywhere.
 
     Attributes:
         rank: of the interpreter that is asked because of it, if no other is.
@@ -450,6 +453,7 @@ class Inferring:
 
 
 inferring = Inferring()
+ALONE = [inferring]  # what ``special`` is while there is no other mode
 
 
 class inference_mode(ModeContext):  # torch's name

@@ -7,7 +7,7 @@ import os
 import sys
 from types import FrameType
 
-__all__ = ["calls_of_user", "user_stack"]
+__all__ = ["frames_below_user", "user_stack"]
 
 # Files whose frames say nothing to the user: the package, its generated text, and what runs context managers.
 OWN = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<nbgrad", contextlib.__file__)
@@ -25,10 +25,10 @@ def user_stack() -> list[str]:
     return entries
 
 
-def calls_of_user() -> list[str]:
-    """The functions of this package that run below who asks, by name; the one that the user's code has called comes first."""
-    frame, names = sys._getframe(1), list[str]()
+def frames_below_user() -> list[FrameType]:
+    """The frames of this package that run below who asks; the one that the user's code has called comes first."""
+    frame, frames = sys._getframe(1), list[FrameType]()
     while frame is not None and frame.f_code.co_filename.startswith(OWN):
-        names.append(frame.f_code.co_name)
+        frames.append(frame)
         frame = frame.f_back  # type: ignore[assignment]
-    return names[::-1]
+    return frames[::-1]

@@ -27,14 +27,14 @@ def known_batched(op: Any, operands: tuple) -> Any:
 
     What a call makes of its operands first, as numbers that are stored in integers, the call of the values does.
     """
-    if len(special) != len(dual_levels) or op.kind != "elementwise":
+    if special != dual_levels or op.kind != "elementwise":
         return None
     return batched_elementwise(op, operands)
 
 
 def fast_batched(op: Any, operands: tuple, attributes: dict | None) -> Any:
     """The result of a call with a batched operand; None where the interpreters must look."""
-    if len(special) != len(dual_levels):
+    if special != dual_levels:
         return None
     if attributes is None:
         return batched_elementwise(op, operands)

@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 from ..base.calls import CALLS
 from ..base.dtypes import bool_
-from ..creation.factories import arange
+from ..creation.sequences import arange
 from ..modes.batched import Batched
 from ..modes.interpreters import Call
 from ..ops.channels import channels_in_steps

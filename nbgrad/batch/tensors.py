@@ -25,7 +25,7 @@ from typing import Any, Callable, Iterable
 from ..base.calls import CALLS
 from ..base.errors import GradError, InplaceError, ShapeError
 from ..base.function_attributes import parameter_names
-from ..base.grad_mode import dual_levels
+from ..base.grad_mode import dual_levels, mode
 from ..dispatch.inplace_views import inplace_views
 from ..dispatch.movements import Cotangents, movement_call
 from ..dispatch.operands import check_kinds, dtype_of_kinds, kinds_of
@@ -570,10 +570,14 @@ for _name in ("new_zeros", "new_ones", "new_empty", "new_full"):
 
 
 def moved_in_place(name: str) -> Callable:
-    """``transpose_`` and its like: the tensor becomes its view."""
+    """``transpose_`` and its like: the tensor becomes its view, with the history that it has, also where nothing is recorded."""
 
     def call(x, *args, **kwargs):
-        view = getattr(x, name)(*args, **kwargs)
+        enabled, mode.enabled = mode.enabled, True
+        try:
+            view = getattr(x, name)(*args, **kwargs)
+        finally:
+            mode.enabled = enabled
         x._value_, x._offset_ = view._value_, view._offset_
         put_layout(x, view.layout)
         count_write(x._value_._storage_)

@@ -19,6 +19,7 @@ def load() -> None:
         overwriting,
         positions,
         scatter,
+        segments,
         shapes,
         statistics,
         subscript,

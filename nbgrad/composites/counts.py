@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, NamedTuple
 
 import numpy as np
 
 from ..base.dtypes import INTEGER, float32, float64, int32, int64, result_dtype
 from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import traces
+from ..base.results import result_type
 from ..creation import factories
 from ..dispatch.arguments import require_tensors
 from ..dispatch.device_lowerings import note_fallback
+from ..dispatch.device_requirements import is_required
 from ..lowering.counts import Histogram, comparable, limits
 from ..ops.core import composite
 from ..ops.expr import scalar
@@ -44,16 +46,19 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     array = comparable(input)
     if dim is None and not (return_inverse or return_counts) and array.dtype.kind in "biu":
         return refused("unique", "Unique2Backward0", tensor_of(np.unique(array), input), input)
-    found = np.unique(array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
-    return distinct_results(input, tuple(tensor_of(each, input) for each in found), return_inverse, return_counts, dim)
+    values, *others = np.unique(array, return_inverse=True, return_counts=return_counts, axis=dim, equal_nan=False)
+    counts = tensor_of(others[1], input) if return_counts else None
+    inverse = tensor_of(others[0], input) if return_inverse else None
+    return distinct_results(input, (tensor_of(values, input), inverse, counts), return_inverse, return_counts, dim)
 
 
 def distinct_results(input, found, return_inverse, return_counts, dim):
     """What ``unique`` returns of values, places and counts."""
     values, inverse, counts = found
-    values = values.to(input.dtype)
+    values = values if values.dtype is input.dtype else values.to(input.dtype)
     values = refused("unique", "Unique2Backward0" if dim is None else "UniqueDimBackward0", values, input)
-    inverse = inverse.reshape(input.shape) if dim is None else inverse.reshape((-1,))
+    if return_inverse:
+        inverse = inverse.reshape(input.shape if dim is None else (-1,))
     wanted = tuple(each for each, asked in ((values, True), (inverse, return_inverse), (counts, return_counts)) if asked)
     return wanted if len(wanted) > 1 else values
 
@@ -161,12 +166,7 @@ def has_classes(tensor, count: int) -> bool:
     if not (traces or tensor.layout.memory is not None):
         return False
     known = whole((tensor >= 0) & (tensor < count)).all()
-    if traces:
-        return bool(known)
-    from ..lowering.cuda.requirements import require
-
-    require(known, DimError, f"one_hot: a class is not from 0 to {count - 1}.")
-    return True
+    return is_required(known, DimError, f"one_hot: a class is not from 0 to {count - 1}.")
 
 
 # ---- histograms -------------------------------------------------------------------------------------------------------
@@ -223,6 +223,20 @@ def span_of(name: str, array: np.ndarray, given) -> tuple[float, float]:
     return (low - 0.5, high + 0.5) if low == high else limits(name, array, low, high, 0.5)
 
 
+def edges_of(name: str, array: np.ndarray, bins, given) -> np.ndarray:
+    """The edges of the intervals along a dimension: ``bins`` themselves, or so many equal intervals between given ends.
+
+    Raises:
+        RangeError: no interval, or bins < 1.
+    """
+    if isinstance(bins, Tensor):
+        return values_of(bins.detach())
+    if bins < 1:
+        raise RangeError(f"{name}: bins is {bins}, expected at least 1.")
+    edges = np.linspace(*span_of(name, array, given), bins + 1)
+    return edges.astype(array.dtype) if array.dtype.kind == "f" else edges  # so that an element may be one
+
+
 def histc(input, bins=100, min=0, max=0):
     """How many elements lie in each of ``bins`` equal intervals from min to max (of the elements if both are 0).
 
@@ -252,26 +266,70 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False):
     array = values_of(input.detach()).reshape(-1)
     if weight is not None and weight.shape != input.shape:
         raise ShapeError(f"histogram: weight has shape {list(weight.shape)}, input {list(input.shape)}.")
-    if isinstance(bins, Tensor):
-        edges = values_of(bins.detach())
-    else:
-        if bins < 1:
-            raise RangeError(f"histogram: bins is {bins}, expected at least 1.")
-        low, high = span_of("histogram", array, range)
-        edges = np.linspace(low, high, bins + 1)
-        edges = edges.astype(array.dtype) if input.dtype.is_floating_point else edges  # so that an element may be one
+    edges = edges_of("histogram", array, bins, range)
     weights = None if weight is None else values_of(weight.detach()).reshape(-1)
     counts, _ = np.histogram(array, edges, weights=weights, density=density)
     found = (tensor_of(each, input).to(input.dtype) for each in (counts.astype(np.float64), edges))
     return Histogram(*(refused("histogram", "HistogramBackward0", each, input, bins, weight) for each in found))
 
 
+@result_type("histogramdd")
+class Histograms(NamedTuple):
+    """What ``histogramdd`` returns."""
+
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]
+
+
+def histogramdd(input, bins, range=None, weight=None, density=False):
+    """(hist, bin_edges): how many points, or their weights, lie in each cell of a grid; ``histogram`` in several dimensions.
+
+    Differentiating it, by points, edges or weights, is refused.
+
+    Args:
+        input: points ``(*, dimensions)``.
+        bins: the number of equal intervals of every dimension, or one number or one vector of edges for each of them.
+        range: the ends of all intervals, two numbers a dimension in one row; those of the points if not given.
+        weight: one for each point.
+        density: divides by the sum and the sizes of the cells.
+
+    Raises:
+        ShapeError: no points, or weights that are not one for each. RangeError: bins or ends that are not one for each dimension,
+            no interval, or bins < 1.
+    """
+    require_real("histogramdd", input)
+    if input.ndim < 2:
+        raise ShapeError(f"histogramdd: input is {list(input.shape)}, expected points (*, dimensions).")
+    if weight is not None and weight.shape != input.shape[:-1]:
+        raise ShapeError(f"histogramdd: weight has shape {list(weight.shape)}, expected {list(input.shape[:-1])}.")
+    count = input.shape[-1]
+    given = list(bins) if isinstance(bins, (tuple, list)) else [bins] * count
+    ends = [None] * count if range is None else list(zip(range[::2], range[1::2]))
+    if len(given) != count or len(ends) != count or range is not None and len(range) != 2 * count:
+        raise RangeError(
+            f"histogramdd: points have {count} dimensions, bins is {bins!r}, range {range!r}; expected as many of each."
+        )
+    if input.layout.memory is not None:
+        note_fallback("histogramdd", "histogramdd", input.layout.device)
+    points = values_of(input.detach()).reshape(-1, count)
+    edges = [edges_of("histogramdd", points[:, d], *each) for d, each in enumerate(zip(given, ends))]
+    weights = None if weight is None else values_of(weight.detach()).reshape(-1)
+    counts, _ = np.histogramdd(points, edges, weights=weights, density=density)
+    found = [
+        refused("histogramdd", "HistogramddBackward0", tensor_of(x, input).to(input.dtype), input, weight) for x in (counts, *edges)
+    ]
+    return Histograms(found[0], tuple(found[1:]))
+
+
 _function: Callable
 for _function in (unique, bincount):
     composite(_function.__name__, _function, doc=_function.__doc__)
 composite("searchsorted", searchsorted, method=False, out=True, doc=str(searchsorted.__doc__))
-composite("isin", isin, method=False, arguments={"element": "elements", "test_element": "test_elements"}, doc=str(isin.__doc__))
+composite(
+    "isin", isin, method=False, out=True, arguments={"element": "elements", "test_element": "test_elements"}, doc=str(isin.__doc__)
+)
 composite("bucketize", bucketize, method=False, out=True, numbers=True, doc=str(bucketize.__doc__))
 for _function in (histc, histogram, unique_consecutive):
     composite(_function.__name__, explained(_function), out=_function in (histc, histogram), doc=str(_function.__doc__))
+composite("histogramdd", explained(histogramdd), method=False, doc=str(histogramdd.__doc__))
 composite("one_hot", one_hot, method=False, doc=one_hot.__doc__)

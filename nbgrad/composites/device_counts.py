@@ -7,7 +7,8 @@ from typing import Any
 from ..base.calls import CALLS
 from ..base.dtypes import bool_, float64, int64
 from ..base.errors import ShapeError
-from ..creation.factories import arange, full, zeros
+from ..creation.factories import full, zeros
+from ..creation.sequences import arange
 from ..dispatch.device_divisors import note_zeros_as
 from ..tensors.tensor import Tensor
 

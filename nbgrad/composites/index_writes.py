@@ -17,6 +17,7 @@ from ..graph.saved import tensors_in, with_tensors
 from ..lowering.index_writers import PREPARED_WRITES, WRITERS, writer_for
 from ..modes.interpreters import Call, interpret, is_marked
 from ..ops.core import OPS, composite
+from ..ops.indexing import times
 from ..tensors.layout import layout_of
 from ..tensors.overlap import overlapping, unchanged
 from ..tensors.tensor import Tensor
@@ -195,7 +196,7 @@ def scatter_add_(x, dim, index, src):
 
 def index_add_(x, dim, index, source, *, alpha=1):
     """In place: index_add."""
-    return INPLACE["index_add_source"](x, source if alpha == 1 else source * alpha, dim, index)
+    return INPLACE["index_add_source"](x, times(source, alpha), dim, index)
 
 
 def index_copy_(x, dim, index, source):

@@ -15,6 +15,7 @@ from ..base.errors import DimError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import mode, special, traces
 from ..creation import factories
 from ..dispatch.arguments import require_tensors
+from ..dispatch.device_requirements import require
 from ..dispatch.lowerings import GeneralPlan, prepared
 from ..dispatch.rules import record_result, run_plan
 from ..graph.edges import requires_grad
@@ -23,8 +24,9 @@ from ..lowering.scan import running_plan
 from ..lowering.sort import in_order, is_brief, is_short, order_plan
 from ..ops.core import OPS, composite
 from ..ops.expr import scalar
+from ..ops.extrema import EXTREMUM_OF
 from ..ops.kinds import explained
-from ..ops.reduce import EXTREMUM_OF, kept_shape
+from ..ops.reduce import kept_shape
 from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of, values_of
 from ..tensors.batch_levels import whole as whole_batch
@@ -193,8 +195,6 @@ def require_quantiles(name: str, input, q, interpolation: str) -> None:
         raise DTypeError(f"{name}: q is {q.dtype}, expected {input.dtype}, the dtype of input.")
     levels = whole_batch(q).detach()
     if levels.layout.memory is not None and not traces:
-        from ..lowering.cuda.requirements import require
-
         require(scalar.logical_and(levels >= 0, levels <= 1).all(), RangeError, f"{name}: q is not from 0 to 1.")
     elif not ((values_of(levels) >= 0) & (values_of(levels) <= 1)).all():
         raise RangeError(f"{name}: q is {values_of(levels).tolist()}, expected numbers from 0 to 1.")

@@ -19,21 +19,22 @@ from . import gamma, numbers, scatter, statistics  # noqa: F401  (what they decl
 __all__: list[str] = []
 
 
-def overwriting(name: str) -> Callable:
-    """The method ``name_``: the result of the operation, copied over its operand."""
+def overwriting(source: str) -> Callable:
+    """The method of that name with ``_``: the result of the operation, copied over its operand."""
+    name = source + "_"
 
-    @wraps(OPS[name].formula)
+    @wraps(OPS[source].formula)
     def function(x, *args, **named):
         if not isinstance(x, Tensor):
-            raise ArgumentError(f"{name}_: expected a Tensor, got {type(x).__name__}.")
+            raise ArgumentError(f"{name}: expected a Tensor, got {type(x).__name__}.")
         recorded = mode.enabled and any(map(needs_gradient, (x, *args, *named.values())))
-        check_inplace(name + "_", x, recorded)
+        check_inplace(name, x, recorded)
         # What the operation saves of its operand is the copy, which nobody writes to.
-        result = CALLS[name](CALLS["clone"](x) if recorded else x, *args, **named)
-        return overwrite(name + "_", x, recorded, result)
+        result = CALLS[source](CALLS["clone"](x) if recorded else x, *args, **named)
+        return overwrite(name, x, recorded, result)
 
-    function.__name__ = function.__qualname__ = name + "_"
-    attach(function, __signature__=OPS[name].signature)
+    function.__name__ = function.__qualname__ = name
+    attach(function, __signature__=OPS[source].signature)
     return function
 
 

@@ -8,10 +8,11 @@ from typing import Callable
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import INTEGER
-from ..base.errors import ArgumentError, DTypeError, ShapeError
+from ..base.dtypes import INTEGER, int32, int64
+from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import mode, traces
-from ..creation.factories import arange
+from ..creation.factories import full
+from ..creation.sequences import arange
 from ..dispatch.lowerings import prepared
 from ..graph.edges import requires_grad
 from ..lowering.copy import repeat_plan
@@ -43,6 +44,22 @@ def nonzero(x, *, as_tuple=False):
     if not array.ndim:
         return newly_made(positions_tensor(np.zeros((int(bool(array)), 0), np.int64)))
     return newly_made(positions_tensor(np.array(array.nonzero()).T))
+
+
+def nonzero_static(input, *, size, fill_value=-1):
+    """The indices of the first ``size`` elements that are not zero, a row each; ``fill_value`` in the rows that are left over.
+
+    Raises:
+        RangeError: ``size`` is below 0.
+    """
+    check_is_tensor("nonzero_static", input)
+    if size < 0:
+        raise RangeError(f"nonzero_static: size is {size}, expected a number >= 0.")
+    found = CALLS["nonzero"](input)
+    lacking = size - found.layout.shape[0]
+    if lacking <= 0:
+        return CALLS["clone"](CALLS["slice"](found, 0, 0, size, 1))
+    return CALLS["cat"]([found, full((lacking, input.layout.ndim), fill_value, dtype=int64, device=input.layout.device)])
 
 
 def argwhere(x):
@@ -105,7 +122,8 @@ def numbers_repeated(repeats: Tensor, output_size: int | None) -> Tensor:
     """0, 1, 2, ..., each so many times in a row."""
     if repeats.layout.ndim != 1:
         raise ShapeError(f"repeat_interleave: repeats is {list(repeats.layout.shape)}, expected a vector.")
-    return repeated(arange(repeats.layout.numel, device=repeats.layout.device), repeats, 0, output_size)
+    dtype = repeats.layout.dtype if repeats.layout.dtype is int32 else int64
+    return repeated(arange(repeats.layout.numel, dtype=dtype, device=repeats.layout.device), repeats, 0, output_size)
 
 
 def repeated(x: Tensor, repeats, dim, output_size: int | None):
@@ -136,7 +154,7 @@ def repeated(x: Tensor, repeats, dim, output_size: int | None):
 
 
 _function: Callable
-for _function in (nonzero, argwhere, repeat_interleave):
-    composite(_function.__name__, _function, out=_function is nonzero, doc=_function.__doc__)
+for _function in (nonzero, nonzero_static, argwhere, repeat_interleave):
+    composite(_function.__name__, _function, out=_function in (nonzero, nonzero_static), doc=_function.__doc__)
 # Declared after the elementwise operation of the same public name, and so published in its place.
-composite("where_or_positions", where, method=False, aliases=("where",), doc=where.__doc__)
+composite("where_or_positions", where, method=False, aliases=("where",), public="where", doc=where.__doc__)

@@ -9,7 +9,6 @@ from ..dispatch.arguments import require_tensors
 from ..dispatch.lowerings import prepared
 from ..dispatch.prepared import recording_run
 from ..ops.core import composite
-from ..ops.expr import scalar
 from ..ops.shapes import wrap
 
 __all__: list[str] = []
@@ -36,7 +35,6 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     if reduce == "mean" and input.dtype is bool_:
         raise DTypeError("scatter_reduce: the mean of bools is no bool. Hint: x.to(nbgrad.float32).")
     if reduce == "prod":
-        scalar.gather(input, dim, index)  # refuses an index that does not fit
         return CALLS["scatter_product"](input, src, dim, index, include_self)
     if reduce in EXTREMA:
         return CALLS["scatter_extremum"](input, src, dim, index, reduce == "amax", include_self)
@@ -81,6 +79,9 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
 @prepared("scatter_reduce", tensors=("index", "src"))
 def _quick_scatter_reduce(op, layouts, attributes):
     index, src, reduce = attributes["index"], attributes["src"], attributes["reduce"]
+    if reduce == "prod" and src.shape == index.shape:
+        run = recording_run("scatter_product", *layouts, src, attributes["dim"], index, attributes["include_self"])
+        return run and (lambda x, dim, index, src, reduce, include_self: run(x, src, dim, index, include_self))
     if reduce not in EXTREMA or src.shape != index.shape:
         return None
     largest = reduce == "amax"

@@ -318,8 +318,9 @@ def triangle(places, dtype, device, requires_grad, pin_memory):
 _function: Callable
 for _function in (diag, diag_embed, diagflat, rot90):
     composite(_function.__name__, _function, out=_function is diag, spelling=True, doc=_function.__doc__)
-for _function in (broadcast_tensors, pad, block_diag, combinations, cartesian_prod, vander):
+for _function in (broadcast_tensors, pad, block_diag, combinations, cartesian_prod):
     composite(_function.__name__, _function, method=False, doc=str(_function.__doc__))
+composite("vander", vander, method=False, arguments={"x": "x"}, doc=str(vander.__doc__))
 composite("meshgrid", meshgrid, method=False, spelling="steps", doc=meshgrid.__doc__)
 for _function in (hstack, dstack):
     composite(_function.__name__, _function, method=False, out=True, doc=_function.__doc__)

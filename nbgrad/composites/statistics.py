@@ -6,7 +6,7 @@ import math
 from typing import Any, Callable
 
 from ..base.calls import CALLS
-from ..base.dtypes import float32, get_default_dtype, int64
+from ..base.dtypes import bool_, float32, get_default_dtype, int64
 from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..dispatch.arguments import require_tensors
 from ..dispatch.lowerings import prepared
@@ -59,7 +59,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     for _ in range(min(n, size)):
         size = max(size - 1, 0)
         later, earlier = x.slice(dim, 1, None, 1), x.slice(dim, 0, size, 1)
-        x = scalar.logical_xor(later, earlier) if str(x.dtype).endswith("bool") else later - earlier
+        x = scalar.logical_xor(later, earlier) if x.dtype is bool_ else later - earlier
     return x
 
 

@@ -409,7 +409,7 @@ def as_value(x: Tensor, value):
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, (np.ndarray, list, tuple)):
-        from ..creation.factories import tensor
+        from ..creation.from_data import tensor
 
         return tensor(value, dtype=None if isinstance(value, np.ndarray) else x.layout.dtype, device=x.layout.device)
     raise ArgumentError(f"index: cannot write a {type(value).__name__}; expected a number, a tensor or an array.")

@@ -79,7 +79,7 @@ def to_dlpack(
         from .gpu_exchange import gpu_capsule
 
         return gpu_capsule(x, stream, max_version, copy)
-    if stream is not None:
+    if stream not in (None, -1):  # -1 asks for no synchronisation, and there is none
         raise BufferError(f"__dlpack__: a tensor on the CPU has no stream, got {stream!r}.")
     if traces:
         leave_graph("__dlpack__", x)

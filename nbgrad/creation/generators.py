@@ -26,8 +26,8 @@ from ..tensors.choices import captures, current
 from ..tensors.layout import layout_of
 from ..tensors.storage import CPU, Device
 from ..tensors.tensor import Tensor
+from .allocation import empty_of
 from .casting import on_device
-from .factories import empty_of
 from .numpy_exchange import flat_tensor
 
 __all__ = [
@@ -346,11 +346,11 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 @contextlib.contextmanager
-def fork_rng(devices: Any = (), enabled: bool = True) -> Iterator[None]:
+def fork_rng(devices: Any = (), enabled: bool = True, *, device_type: str = "cuda") -> Iterator[None]:
     """What is drawn inside leaves the default generators of all devices as they were before.
 
     Args:
-        devices: accepted for torch's sake: the state of a generator is two numbers, so all are kept.
+        devices, device_type: accepted for torch's sake: the state of a generator is two numbers, so all are kept.
 
     >>> import nbgrad
     >>> with nbgrad.fork_rng():

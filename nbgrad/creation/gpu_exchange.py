@@ -18,6 +18,7 @@ from ..graph.edges import requires_grad
 from ..kernels.cuda.driver import bindings, check
 from ..native.device_memory import PlainMemory
 from ..native.heaps import OWNER
+from ..native.lent import OWNER_BYTES
 from ..tensors.heaps import heap_on, memory_type
 from ..tensors.layout import layout_of
 from ..tensors.storage import Storage, device as device_of, note_made
@@ -79,22 +80,43 @@ _new.restype, _new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_
 _dying_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
 _dying_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
-# What capsules that somebody has point to, by its address: it keeps the tensor's memory.
-_lent: dict[int, tuple[Any, ...]] = {}
+_take = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
+_drop = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("Py_DecRef", ctypes.pythonapi))
 
 
 @Deleter
-def _delete(managed: int) -> None:
-    """Called by who has taken a capsule, when the memory is needed no more."""
-    _lent.pop(managed, None)
+def _let_go(managed: int) -> None:
+    """``let_go`` of native/lent.py where native code is off."""
+    _drop(ctypes.c_size_t.from_address(managed - OWNER_BYTES).value)
 
 
 @ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
-def _destroy(capsule: int) -> None:
-    """Called for a capsule that dies; one that nobody has taken gives its memory back."""
+def _end_capsule(capsule: int) -> None:
+    """The same for ``end_capsule``; an error that is on its way is lost."""
     for name in NAMES:
         if _dying_is_valid(capsule, name):
-            _lent.pop(_dying_pointer(capsule, name), None)
+            _let_go(_dying_pointer(capsule, name))
+
+
+def address_of(function: Any) -> int:
+    """The address at which C calls a function of Python."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def enders() -> tuple[int, int]:
+    """The addresses of what ends memory that was taken, and of what ends a capsule."""
+    if native.entries is not None:
+        return native.entries["let_go"], native.entries["end_capsule"]
+    return address_of(_let_go), address_of(_end_capsule)
+
+
+def lend(kind: type[Managed] | type[Versioned], *owned: Any) -> Any:
+    """A description with a reference to itself and to what else it needs, which lasts until ``let_go``."""
+    room = (ctypes.c_int64 * ((OWNER_BYTES + ctypes.sizeof(kind)) // 8))()
+    owner = room, *owned
+    _take(owner)
+    room[0] = id(owner)
+    return kind.from_buffer(room, OWNER_BYTES)
 
 
 # ---- out --------------------------------------------------------------------------------------------------------------
@@ -122,8 +144,8 @@ def gpu_capsule(x: Tensor, stream: Any, max_version: tuple[int, int] | None, cop
     if storage.writable is False and not versioned:
         raise BufferError("__dlpack__: the memory is read-only, which a consumer of a version before 1 is not told.")
     shape, strides = ((ctypes.c_int64 * max(layout.ndim, 1))(*sizes) for sizes in (layout.shape, layout.strides))
-    managed: Managed | Versioned = Versioned() if versioned else Managed()
-    if isinstance(managed, Versioned):
+    managed = lend(Versioned if versioned else Managed, shape, strides, storage.array)
+    if versioned:
         managed.major, managed.minor = VERSION
         managed.flags = (READ_ONLY if storage.writable is False else 0) | (COPIED if copy else 0)
     described = managed.tensor
@@ -131,10 +153,8 @@ def gpu_capsule(x: Tensor, stream: Any, max_version: tuple[int, int] | None, cop
     described.ndim, described.lanes, described.bits = layout.ndim, 1, 8 * layout.dtype.itemsize
     described.code = BFLOAT if layout.dtype is bfloat16 else CODES[layout.descr.kind]
     described.shape, described.strides = shape, strides
-    managed.deleter = ctypes.cast(_delete, ctypes.c_void_p).value
-    address = ctypes.addressof(managed)
-    _lent[address] = managed, shape, strides, storage.array
-    return _new(address, VERSIONED if versioned else PLAIN, ctypes.cast(_destroy, ctypes.c_void_p).value)
+    managed.deleter, destructor = enders()
+    return _new(ctypes.addressof(managed), VERSIONED if versioned else PLAIN, destructor)
 
 
 def interface_of(x: Tensor) -> dict[str, Any]:

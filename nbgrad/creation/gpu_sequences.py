@@ -20,7 +20,7 @@ __all__ = ["eye_on_gpu", "sequence_on_gpu"]
 
 
 def sequence_on_gpu(op: str, name: str, kind: str, layout: Layout, *numbers: float) -> Tensor | None:
-    """``sequence`` of factories.py on a GPU; None of dtypes, and of numbers, for which there is no kernel.
+    """``sequence`` of sequences.py on a GPU; None of dtypes, and of numbers, for which there is no kernel.
 
     Raises:
         OutOfMemoryError: there is no memory.

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.dtypes import DType, dtype_of
-from ..base.errors import ArgumentError, ArrayError, GradError, NumberError, RangeError, ShapeError
+from ..base.errors import ArgumentError, ArrayError, GradError, NbgradError, NumberError, RangeError, ShapeError
 from ..base.grad_mode import capture_of_thread, mode, special, traces
+from ..dispatch.device_requirements import is_required
 from ..dispatch.operands import no_derivative_by
 from ..graph.edges import requires_grad
 from ..modes.inference import newly_made
@@ -225,9 +226,9 @@ def constant_number(x: Tensor, op: str, name: str) -> Any:
     return item(constant_operand(x, op, name))
 
 
-def everywhere(x: Tensor) -> bool:
-    """Whether all elements of a tensor of truth values are true; of a batch those of all its elements."""
-    return bool(item(CALLS["all"](whole(x))))
+def everywhere(x: Tensor, error: type[NbgradError], text: str) -> bool:
+    """Whether all elements of a tensor of truth values are true, of a batch those of all its elements; see ``is_required``."""
+    return is_required(CALLS["all"](whole(x)), error, text)
 
 
 def to_index(x: Tensor) -> int:

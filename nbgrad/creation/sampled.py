@@ -11,7 +11,7 @@ from ..base.dtypes import DTypeLike, dtype_of, get_default_dtype
 from ..base.errors import ArgumentError, DTypeError
 from ..dispatch.out import write_out
 from ..tensors.tensor import Tensor
-from .factories import tensor
+from .from_data import tensor
 
 __all__ = ["sampled", "whole_number"]
 

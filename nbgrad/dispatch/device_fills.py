@@ -12,7 +12,7 @@ from ..kernels.templates.sequence import COUNT
 from ..tensors.layout import Layout
 from .device_copies import one_step, with_single
 
-__all__ = ["constant_step", "eye_steps", "filled_steps", "number_step", "sequence_steps", "zeros_step"]
+__all__ = ["constant_step", "eye_steps", "number_step", "sequence_steps", "zeros_step"]
 
 
 def zeros_step(nbytes: int, itemsize: int, write: Place | None = None) -> Step | None:
@@ -21,14 +21,14 @@ def zeros_step(nbytes: int, itemsize: int, write: Place | None = None) -> Step |
     return number_step(bits, nbytes // min(itemsize, 8), 0, write or out())
 
 
-def number_step(dtype: str, count: int, number_of: float, write: Place, compute: str | None = None) -> Step | None:
+def number_step(dtype: str, count: int, number_of: float, write: Place) -> Step | None:
     """The launch that writes a real number to elements, one after the other."""
     if not count:
         return None
     given = number("int64" if dtype == "bool" else dtype)
 
     def filled(lanes: int) -> Step:
-        recipe = Recipe(elementwise((given,), (dtype,), (), lanes), identity, compute or compute_dtype(dtype))
+        recipe = Recipe(elementwise((given,), (dtype,), (), lanes), identity, compute_dtype(dtype))
         return Step(recipe, elementwise_grid(count, lanes), (write,), (number_of,), (count,))
 
     lanes = vector_lanes((dtype,))
@@ -51,11 +51,6 @@ def constant_step(layout: Layout, constant: complex, write: Place | None = None)
         return Step(recipe, elementwise_grid(count, lanes), (write,), (constant.real, constant.imag), (count,))
 
     return with_single(filled, vector_lanes((dtype.name,)))
-
-
-def filled_steps(layout: Layout, constant: complex) -> Steps:
-    """A dense layout filled with a number that it holds."""
-    return one_step(constant_step(layout, constant))
 
 
 def sequence_steps(name: str, kind: str, layout: Layout, *numbers: float | Number) -> Steps:

@@ -98,7 +98,9 @@ def refused(steps: Steps, outs: tuple[Layout, ...], codes: tuple[int, ...], plan
         raise next(step for step in steps.steps if isinstance(step, Call)).error_of(heaps.REFUSED - code)
     if code != heaps.MISALIGNED:
         raise failure(steps.steps[-1].name, code)
-    plan.record = device_record(by_single(steps), outs, codes).complete()
+    record = device_record(by_single(steps), outs, codes).complete()
+    assert isinstance(record, DeviceRecord)
+    record.replaced, plan.record = plan.record, record
 
 
 def by_single(steps: Steps) -> Steps:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..base.dtypes import COMPLEX, INTEGER, DType, bool_, dtype_of
+from ..base.dtypes import COMPLEX, INTEGER, DType, bool_, dtype_of, promote_types
+from ..kernels.cuda.access import compute_dtype, itemsize
 from ..kernels.cuda.build import Recipe
 from ..kernels.cuda.steps import ELEMENTS, Number, Place, Step, Steps, Workspace, operand, out
 from ..kernels.cuda.templates import BLOCK, Operand, across, array, collapse, elementwise, index_source, number, single
 from ..kernels.cuda.turned import turned, turned_tiles
 from ..kernels.cuda.vectors import lanes_for
+from ..ops.expr import Expr, operation as expression_of, rebuilt
 from ..ops.shapes import expanded
 from ..tensors.layout import Layout, layout_of
 from .device_copies import TILED_FROM, copy_step, index_bits, one_step, repeating, walk_step, with_single
@@ -42,6 +44,8 @@ def elementwise_steps(
     exact: tuple[str, ...] | None = None,
 ) -> Steps:
     """The steps of ``elementwise_plan`` with these arguments."""
+    formula, operands, outs = written_as_they_lie(formula, operands, outs, inplace)
+    formula = wrapping(formula, compute, operands)
     first, before, space = outs[0], list[Step](), Workspace()
     if is_copy(formula) and operands[0] is not None and not inplace and formula.predicates == (False,) and exact is None:
         return one_step(copy_step(operands[0], first))
@@ -59,6 +63,54 @@ def elementwise_steps(
     kinds = tuple([kind_of(x.layout, boolean, compute, many) for x, (_, boolean) in zip(given, formula.params)])
     made = bound(formula.name, formula, compute.name, kinds, tuple([x.dtype.name for x in outs]), inplace)
     return Steps((*before, launch_of(made, given, outs, compute)), space.size)
+
+
+def written_as_they_lie(
+    formula: Formula, operands: tuple[Layout | None, ...], outs: tuple[Layout, ...], inplace: int
+) -> tuple[Formula, tuple[Layout | None, ...], tuple[Layout, ...]]:
+    """The same where nothing that is written over is lazily conjugated or negated.
+
+    The formula does that, to what it reads there and to what it writes.
+    """
+    marked = {k: x for k, x in enumerate(operands[:inplace]) if x is not None and (x.conj or x.neg)}
+    if not marked:
+        return formula, operands, outs
+
+    def resolved(x: Layout, value: Expr) -> Expr:
+        value = expression_of("conj_physical", value) if x.conj else value
+        return expression_of("neg", value) if x.neg else value
+
+    named = {formula.params[k][0]: x for k, x in marked.items()}
+    read = [rebuilt(each, lambda x: resolved(named[x.args[0]], x) if x.args[0] in named else x) for each in formula.results]
+    results = tuple(resolved(marked[k], each) if k in marked else each for k, each in enumerate(read))
+    plain = {k: layout_of(x.dtype, x.shape, x.strides, x.device) for k, x in marked.items()}
+    return (
+        Formula(f"{formula.name}_resolved", formula.params, results),
+        tuple(plain.get(k, x) for k, x in enumerate(operands)),
+        tuple(plain.get(k, x) for k, x in enumerate(outs)),
+    )
+
+
+def wrapping(formula: Formula, compute: DType, operands: tuple[Layout | None, ...]) -> Formula:
+    """A formula in which numbers, and tensors that count as numbers, are what they are in the computation's dtype: kernels load
+    all integers as int64, in which -2 is less than all of uint8, and 300 is 300."""
+    if compute.category != INTEGER or compute.itemsize == itemsize(compute_dtype(compute.name)):
+        return formula
+    wide = {
+        name
+        for (name, boolean), x in zip(formula.params, operands)
+        if not boolean and (x is None or promote_types(x.dtype, compute) is not compute)
+    }
+    if not wide:
+        return formula
+    half = 1 << (8 * compute.itemsize - 1)
+
+    def wrapped(x: Expr) -> Expr:
+        if x.args[0] not in wide:
+            return x
+        return ((x + half) & (2 * half - 1)) - half if compute.is_signed else x & (2 * half - 1)
+
+    return Formula(f"{formula.name}_wrapped", formula.params, tuple(rebuilt(each, wrapped) for each in formula.results))
 
 
 def converted_first(x: Layout, compute: DType, half: DType | None, whole: bool) -> Layout | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any, Callable
 
-from ..base.bounded import keep
+from ..base.bounded import keep_plan
 from ..base.calls import CALLS
 from ..base.dtypes import of_default_dtype
 from ..base.errors import ArgumentError
@@ -83,7 +83,7 @@ def launched(op: Elementwise, operands: tuple) -> Tensor:
 
 def call_under_hooks(op: Elementwise, operands: tuple, attributes: dict | None) -> Tensor | None:
     """A quick call where saved-tensor hooks are the only mode: they see the node (benchmarks/test_checkpoint.py)."""
-    for active in special:
+    for active in special[:]:
         if type(active) is not EnteredHooks:
             return None
     if attributes is not None or is_marked(operands):
@@ -129,10 +129,10 @@ class ElementwiseCall:
             if must_ask(op, kinds) or self.stores and stores_with_care(kinds):
                 return None
             plan = self.plans[key]
-            return None if op.integer_divisor and not plan.compute.differentiable else keep(found, key, plan)
+            return None if op.integer_divisor and not plan.compute.differentiable else keep_plan(found, key, plan)
         plan = self.plans.copied(key)
         if plan is not None:
-            return keep(found, key, plan)
+            return keep_plan(found, key, plan)
         return None if must_ask(op, kinds_in(key, len(op.operands))) else self.plans[key]
 
     def planned(self, kinds: tuple) -> ElementwisePlan | None:

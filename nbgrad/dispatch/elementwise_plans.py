@@ -83,7 +83,7 @@ def copies_of(plan: ElementwisePlan) -> Callable[[tuple, bytes, tuple, tuple], E
     for slot in ("op", "compute", "records", "reduced"):
         setattr(shared, slot, getattr(plan, slot))
     shared.kinds = None
-    build, subsets = native.builder(shared, ("record", "outs", "layouts", "operands", "backs")), plan.backs
+    build, subsets = native.builder(shared, ("record", "outs", "layouts", "operands", "backs"), True), plan.backs
 
     def copy(kinds: tuple, record: bytes, outs: tuple, layouts: tuple) -> ElementwisePlan:
         backs = [None] * len(subsets) if type(subsets) is list else Subsets()
@@ -144,13 +144,13 @@ class Pattern:
         for slot in ("record", "op", "compute", "records", "reduced", "kinds"):
             setattr(self.shared, slot, getattr(plan, slot))
         self.late = plan.record if type(plan.record) is LateRecord else None
-        self.build = native.builder(self.shared, ("outs", "layouts", "operands", "backs"))
+        self.build = native.builder(self.shared, ("outs", "layouts", "operands", "backs"), True)
 
     def resized(self, layout: Layout) -> ElementwisePlan:
         """The plan of the same kind for another contiguous shape."""
         if self.late is not None and self.late.packed is not None:
             self.shared.record, self.late = self.late.packed, None
-            self.build = native.builder(self.shared, ("outs", "layouts", "operands", "backs"))
+            self.build = native.builder(self.shared, ("outs", "layouts", "operands", "backs"), True)
         dtype, operands = self.dtype, self.operands
         out = layout if dtype is layout.dtype else layout_of(dtype, layout.shape, None, layout.device)
         operands = tuple([x and layout for x in operands]) if self.mixed else (layout,) * len(operands)

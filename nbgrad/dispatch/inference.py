@@ -14,7 +14,7 @@ from typing import Any, Callable
 from ..base.bounded import Plans
 from ..base.calls import CALLS
 from ..base.dtypes import of_default_dtype
-from ..base.grad_mode import Inferring, mode, special
+from ..base.grad_mode import ALONE, Inferring, mode, special
 from ..graph.saved import count_write, tensors_in
 from ..modes.inference import INTERPRETER
 from ..modes.interpreters import Call, FastPath, fast_paths, run_plainly
@@ -103,7 +103,7 @@ def plans_in_mode(ordinary: Callable[[tuple], Any], transform: Callable[[Any, tu
 
 def known_in_inference(op: Any, operands: tuple) -> Tensor | None:
     """An elementwise call. Inside of the mode a native call does it; if only other threads are inside, the ordinary one."""
-    if len(special) != 1 or op.kind != "elementwise":
+    if special != ALONE or op.kind != "elementwise":
         return None
     if not mode.inference:
         out: Tensor = CALLS[op.name].caller.past_modes(*operands)
@@ -139,7 +139,7 @@ def unknown(*call: Any) -> None:
 
 def write_in_inference(op: Elementwise, operands: tuple, plain: Callable) -> Tensor | None:
     """A call in place inside of the mode."""
-    if len(special) != 1 or not mode.inference:
+    if special != ALONE or not mode.inference:
         return None
     x = operands[0]
     for y in operands[1:]:
@@ -184,7 +184,7 @@ NUMBERS = (float, int, bool)
 
 def call_in_inference(op: Op, operands: tuple, attributes: dict | None) -> Any:
     """A call of any other operation inside of the mode: by its plan, or at once by the mode's interpreter."""
-    if len(special) != 1 or not mode.inference or attributes is None:
+    if special != ALONE or not mode.inference or attributes is None:
         return None
     x, count = operands[0], len(operands)  # of one or two at once
     try:

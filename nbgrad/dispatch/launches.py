@@ -16,7 +16,7 @@ __all__ = ["capture", "fresh", "into", "need", "truly"]
 def capture() -> Any:
     """The innermost capture of this thread, also beneath a call that it writes down; None: there is none."""
     this = get_ident()
-    return next((trace for trace in reversed(traces) if trace.thread == this), None)
+    return next((trace for trace in traces[::-1] if trace.thread == this), None)
 
 
 def fresh(plan: Plan, *operands: Any) -> Any:

@@ -166,7 +166,7 @@ class GeneralPattern:
         assert plan.sized is not None
         shared = object.__new__(GeneralPlan)
         shared.outs, shared.op, shared.made, shared.sized = plan.outs, plan.op, None, plan.sized
-        self.build = native.builder(shared, ("record", "layouts", "given"))
+        self.build = native.builder(shared, ("record", "layouts", "given"), True)
         self.sized, self.attributes = plan.sized, plan.given[1]
 
 
@@ -174,7 +174,7 @@ def copies_of(plan: GeneralPlan) -> Callable[[tuple, bytes, tuple, tuple], Gener
     """What builds plans that differ from one in their sizes alone: see ``Patterns`` in patterns.py."""
     shared, (layouts, attributes) = object.__new__(GeneralPlan), plan.given
     shared.op, shared.made, shared.sized = plan.op, None, None
-    build, count, names = native.builder(shared, ("record", "outs", "layouts", "given")), len(layouts), tuple(attributes)
+    build, count, names = native.builder(shared, ("record", "outs", "layouts", "given"), True), len(layouts), tuple(attributes)
     return lambda inputs, *parts: build(*parts, (inputs[:count], dict(zip(names, inputs[count:]))))
 
 
@@ -188,7 +188,7 @@ def for_sizes(*sizes: int) -> Callable[[Callable[..., GeneralPlan]], Callable[..
     def copies(plan: GeneralPlan) -> Callable[[tuple, bytes, tuple, tuple], GeneralPlan]:
         shared = object.__new__(GeneralPlan)
         shared.sized = None
-        build = native.builder(shared, ("record", "outs", "layouts"))
+        build = native.builder(shared, ("record", "outs", "layouts"), True)
         return lambda inputs, *parts: build(*parts)
 
     def decorated(make: Callable[..., GeneralPlan]) -> Callable[..., GeneralPlan]:

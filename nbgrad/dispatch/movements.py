@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache, lru_cache, partial
 from typing import Any, Callable
 
-from ..base.bounded import Plans, keep
+from ..base.bounded import Plans, keep_plan
 from ..base.calls import CALLS
 from ..base.grad_mode import mode
 from ..graph.edges import Edge, Node, edge_of, next_seq, requires_grad
@@ -84,7 +84,7 @@ def builder_of(op: Movement) -> Callable[..., ViewPlan]:
     """``build(offset, outs, layout, args)``: a plan of an operation."""
     shared = object.__new__(ViewPlan)
     shared.op, shared.record, shared.layouts, shared.rest, shared.pieces = op, b"", (), None, None
-    return native.builder(shared, ("offset", "outs", "layout", "args"))
+    return native.builder(shared, ("offset", "outs", "layout", "args"), True)
 
 
 def copies_of(plan: ViewPlan) -> Callable[[tuple, Any, tuple, tuple], ViewPlan]:
@@ -235,7 +235,7 @@ class MovementCall(OperationCall):
         key = (x.layout, *args) if args else x.layout
         try:
             plan = plans.get(key)
-            return keep(plans, key, ViewPlan(op, x.layout, args)) if plan is None else plan
+            return keep_plan(plans, key, ViewPlan(op, x.layout, args)) if plan is None else plan
         except Exception as error:
             refuse_wrong_kind(op, zip(self.attributes, args), error)
             raise

@@ -125,7 +125,9 @@ def node_template(rule: Rule, backward: Callable, saved: int = 0, outputs: int =
 
 def node_builder(template: Node, saved: int = 0, attrs: bool = False) -> Callable:
     """``new_node(seq, plan, edges[, attrs], *(saved value, version))``: copies of a template, with what it leaves open."""
-    return native.builder(template, ("_seq_", "_plan_", "_edges_", *(("_attrs_",) if attrs else ()), *saved_slots(saved)), True)
+    return native.builder(
+        template, ("_seq_", "_plan_", "_edges_", *(("_attrs_",) if attrs else ()), *saved_slots(saved)), True, True
+    )
 
 
 def saved_value(node: Node, slot: int, is_output: bool):

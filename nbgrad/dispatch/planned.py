@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Callable
 
-from ..base.bounded import Plans, keep
+from ..base.bounded import Plans, keep, keep_plan
 from ..base.errors import ArgumentError
 from ..base.grad_mode import dual_levels, mode, special
 from ..graph.edges import requires_grad
@@ -152,7 +152,7 @@ class PlannedCall(OperationCall):
             plan = self.runs.get(key) or self.lowered(key, key[:count])
             if not isinstance(plan, GeneralPlan):
                 return record_run(op, plan, tensors, dict(zip(self.attributes, key[count:])))
-            keep(self.plans, key, plan)
+            keep_plan(self.plans, key, plan)
         out = fresh(plan, *tensors)
         if mode.enabled:
             record_result(op, plan, tensors, out)
@@ -241,7 +241,7 @@ def planned(call: PlannedCall, layouts: tuple, attributes: dict[str, Any]) -> Ge
     if plan is None and key not in call.runs and not any(isinstance(x, Tensor) for x in given):
         plan = call.lowered(key, layouts)
         if isinstance(plan, GeneralPlan):
-            keep(call.plans, key, plan)
+            keep_plan(call.plans, key, plan)
     return plan if isinstance(plan, GeneralPlan) else None
 
 

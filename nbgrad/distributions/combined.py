@@ -139,14 +139,14 @@ class MixtureSameFamily(Distribution):
         between = self._component_distribution.mean - self.beside(self.mean)
         return self.weighted(self._component_distribution.variance + between.square())
 
-    def cdf(self, value: Tensor) -> Tensor:
-        return (self._component_distribution.cdf(self.beside(value)) * self._mixture_distribution.probs).sum(-1)
+    def cdf(self, x: Tensor) -> Tensor:
+        return (self._component_distribution.cdf(self.beside(x)) * self._mixture_distribution.probs).sum(-1)
 
-    def log_prob(self, value: Tensor) -> Tensor:
+    def log_prob(self, x: Tensor) -> Tensor:
         if self._validate_args:
-            self._validate_sample(value)
+            self._validate_sample(x)
         weights = functional.log_softmax(self._mixture_distribution.logits, -1)
-        return (self._component_distribution.log_prob(self.beside(value)) + weights).logsumexp(-1)
+        return (self._component_distribution.log_prob(self.beside(x)) + weights).logsumexp(-1)
 
     def sample(self, sample_shape: Any = EMPTY) -> Tensor:
         with nbgrad.no_grad():

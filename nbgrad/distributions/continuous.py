@@ -14,7 +14,7 @@ from .distribution import Family, Size, lazy, noise, require
 from .exp_family import ExponentialFamily
 from .location_scale import LOG_2PI
 from .odds import Odds, clamp_probs
-from .sampling import log_gamma_sample, von_mises_sample
+from .sampling import log_gamma_sample, log_gamma_samples, von_mises_sample
 
 __all__ = ["Beta", "Chi2", "ContinuousBernoulli", "Exponential", "FisherSnedecor", "Gamma", "InverseGamma", "Uniform", "VonMises"]
 
@@ -219,7 +219,7 @@ class Beta(Family, ExponentialFamily):
         return dirichlet_mode(nbgrad.stack([self.concentration1, self.concentration0], -1))[..., 0]
 
     def draw(self, shape: Size) -> Tensor:
-        first, other = (log_gamma_sample(c.expand(tuple(shape))) for c in (self.concentration1, self.concentration0))
+        first, other = log_gamma_samples(self.concentration1.expand(tuple(shape)), self.concentration0.expand(tuple(shape)))
         limits = nbgrad.finfo(first.dtype)
         return nbgrad.sigmoid(first - other).clamp(limits.tiny, 1 - limits.eps / 2)
 
@@ -251,7 +251,8 @@ class FisherSnedecor(Family):
         return nbgrad.where(b > 4, 2 * b.square() * (a + b - 2) / (a * (b - 2).square() * (b - 4)), math.nan)
 
     def draw(self, shape: Size) -> Tensor:
-        first, other = (log_gamma_sample((0.5 * df).expand(tuple(shape))) - df.log() for df in (self.df1, self.df2))
+        halves = [(0.5 * df).expand(tuple(shape)) for df in (self.df1, self.df2)]
+        first, other = (sample - df.log() for sample, df in zip(log_gamma_samples(*halves), (self.df1, self.df2)))
         return (first - other).exp()
 
     def log_density(self, value: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 NOTE [Proposals]: a rejection sampler draws until a proposal is accepted, which differs from element to element. Here every element
 has ``PROPOSALS`` of them from the start, and the first that is accepted is taken: operations on tensors without a loop, so that
 samples are the same on any device, and can be drawn in ``compile`` and ``vmap``. That none is accepted has a probability below
-1e-15; then the last is taken.
+1e-15; then the first is taken, and where it is computed as part of the test (gamma) the sample is NaN.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import nbgrad
 
 from .. import Tensor
 from ..autograd.function import Function
+from ..base.calls import CALLS
 from ..base.errors import DTypeError
 from .constraints import nonnegative, unit_interval
 from .distribution import require
 
-__all__ = ["binomial", "binomial_sample", "log_gamma_sample", "poisson", "poisson_sample", "von_mises_sample"]
+__all__ = ["binomial", "binomial_sample", "log_gamma_sample", "log_gamma_samples", "poisson", "poisson_sample", "von_mises_sample"]
 
 PROPOSALS = 12
 
@@ -43,15 +44,16 @@ def log_gamma_sample(concentration: Tensor) -> Tensor:
         a = concentration.detach()
         wide = a.to(nbgrad.float64)
         shape, options = tuple(a.shape), {"dtype": nbgrad.float64, "device": a.device}
-        d = (wide + (wide < 1)).unsqueeze(-1) - 1 / 3
-        c = 1 / (9 * d).sqrt()
         normal, uniform = (draw((*shape, PROPOSALS), **options) for draw in (nbgrad.randn, nbgrad.rand))
-        v = (1 + c * normal).clamp(min=1e-300) ** 3
-        accepted = (uniform.log() < 0.5 * normal.square() + d * (1 - v + v.log())) & (1 + c * normal > 0)
-        found = first_accepted((d * v).log(), accepted)
-        boost = nbgrad.log1p(-nbgrad.rand(shape, **options)) / wide
-        found = (found + nbgrad.where(wide < 1, boost, 0.0)).to(a.dtype)
+        proposals = CALLS["gamma_proposal"](normal, uniform, wide.unsqueeze(-1))
+        found = first_accepted(proposals, proposals == proposals)
+        found = CALLS["gamma_event"](found, nbgrad.rand(shape, **options), wide).to(a.dtype)
     return LogGamma.apply(concentration, found)
+
+
+def log_gamma_samples(*concentrations: Tensor) -> tuple[Tensor, ...]:
+    """``log_gamma_sample`` of each of some concentrations of one shape, by one call."""
+    return log_gamma_sample(nbgrad.stack(concentrations)).unbind(0)
 
 
 class LogGamma(Function):

@@ -113,7 +113,7 @@ def dual_formula(op: Elementwise, names: tuple[str, ...]) -> Formula:
 def quick_dual_write(op: Elementwise, operands: tuple, plain: Any) -> Tensor | None:
     """A call in place: by one kernel that writes value and tangent; where it gives its tensor the first tangent by one for that."""
     levels = dual_levels[:]
-    if len(special) != len(levels) or not levels or op.integer_divisor:
+    if special != levels or not levels or op.integer_divisor:
         return None
     if op.policy == "first" and not operands[0].layout.dtype.differentiable:  # numbers become integers on the way
         return None

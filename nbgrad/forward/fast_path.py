@@ -35,7 +35,7 @@ __all__ = ["fast_dual"]
 
 def fast_dual(op: Any, operands: tuple, attributes: dict | None) -> Any:
     """The result of a call, with its tangent if an operand has one; None where forward_ad must look."""
-    if len(special) != len(dual_levels) or type(operands[0]) is Batched or type(operands[-1]) is Batched:  # batch/ knows
+    if special != dual_levels or type(operands[0]) is Batched or type(operands[-1]) is Batched:  # batch/ knows
         return None
     try:
         level, outermost = dual_levels[-1], dual_levels[0]
@@ -66,7 +66,7 @@ def known_dual(op: Any, operands: tuple) -> Any:
     These are elementwise calls with a plan for the kinds of operands and tangents, elementwise calls without tangents (done as they
     are without a mode), and composites that have a program.
     """
-    if len(special) != len(dual_levels) or mode.inference:
+    if special != dual_levels or mode.inference:
         return None
     try:
         level, outermost = dual_levels[-1], dual_levels[0]

@@ -24,7 +24,7 @@ from typing import Any, Callable, Sequence
 
 from ..base.calls import CALLS
 from ..base.grad_mode import call_tracers, special
-from ..creation.factories import new_full
+from ..creation.allocation import new_full
 from ..dispatch.arguments import hashable
 from ..dispatch.elementwise_plans import find_plan, forward_formula
 from ..dispatch.formulas import Formula

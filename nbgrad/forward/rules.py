@@ -22,7 +22,7 @@ from ..base.errors import NotSupportedError
 from ..base.function_attributes import parameter_names
 from ..base.grad_mode import call_tracers, mode, traces
 from ..batch.tensors import Batch
-from ..creation.factories import new_full
+from ..creation.allocation import new_full
 from ..dispatch.formulas import Formula
 from ..dispatch.lowerings import facts_of
 from ..dispatch.operands import kinds_of, layouts_in, no_derivative, no_derivative_by

@@ -26,7 +26,7 @@ from ..base.errors import GradError
 from ..base.grad_mode import dual_levels, mode, special
 from ..base.locks import new_lock
 from ..batch.tensors import levels_of, lifted, lowered, number_of
-from ..creation.factories import new_full
+from ..creation.allocation import new_full
 from ..graph.edges import Edge, Node
 from ..graph.saved import SavedTensor
 from ..modes.interpreters import Presence
@@ -113,7 +113,7 @@ def push_level() -> int:
     """Open a level inside of all that are open; returns its number."""
     with _lock:
         level = DualLevel(dual_levels[-1].number + 1 if dual_levels else 0)
-        # In this order, and closed in the other: as many special modes as levels means that there are no others.
+        # In this order, and closed in the other: ``special == dual_levels`` means that there are no other modes.
         special.append(level)
         dual_levels.append(level)
     return level.number

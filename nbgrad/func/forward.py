@@ -9,7 +9,7 @@ from ..base.calls import CALLS
 from ..base.errors import GradError, ShapeError, require_callable
 from ..base.grad_mode import mode, special, transforming
 from ..base.nested import Tree, flatten, map_leaves
-from ..forward.tangents import pop_level, push_level
+from ..forward.tangents import pop_level, push_level, share_memory
 from ..graph.edges import requires_grad
 from ..tensors.tensor import Tensor
 from .reverse import vjp
@@ -49,7 +49,7 @@ def pushed_forward(
     level = push_level()
     try:
         with transforming(level), sealed(func, leaves):
-            output = func(*tree.unflatten([dual_of(x, t, level) for x, t in zip(leaves, directions)]))
+            output = func(*tree.unflatten([dual_of(x, t, level) for x, t in zip(leaves, separate(directions))]))
         output, aux = pair_of("jvp", output) if has_aux else (output, None)
         results, out_tree = tensor_leaves("jvp", output)
         pairs = [primal_and_tangent(x, level, strict) for x in results]
@@ -81,6 +81,11 @@ def checked_directions(primals: Any, tangents: Any) -> tuple[list[Tensor], list[
         if not isinstance(x, Tensor):
             raise GradError(f"jvp: primals and tangents must hold tensors only, got {type(x).__name__}.")
     return leaves, directions, tree
+
+
+def separate(tangents: list[Tensor]) -> list[Tensor]:
+    """The tangents, but copies of those that share memory with one before: a write to an argument changes its own tangent alone."""
+    return [CALLS["clone"](t) if any(share_memory(t, other) for other in tangents[:k]) else t for k, t in enumerate(tangents)]
 
 
 def dual_of(x: Tensor, tangent: Tensor, level: int) -> Tensor:

@@ -10,7 +10,7 @@ from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, GradError, ShapeError, require_callable
 from ..base.grad_mode import inference_mode, mode
 from ..base.nested import Tree, flatten
-from ..graph.edges import requires_grad
+from ..graph.edges import edge_of, requires_grad
 from ..tensors.tensor import Tensor
 from .transforms import (
     Argnums,
@@ -103,7 +103,7 @@ def check_number(value: Any) -> None:
 
 def pulled_back(outputs: list[Tensor], starts: list[Tensor], cotangents: list, create_graph: bool) -> list[Tensor]:
     """The cotangents of the starts; zeros where no output depends on one."""
-    used = [k for k, x in enumerate(outputs) if requires_grad(graph_value(x))]
+    used = [k for k, x in enumerate(map(graph_value, outputs)) if requires_grad(x) and edge_of(x) is not None]
     found: Any = (None,) * len(starts)
     if used and starts:
         found = gradients_of(

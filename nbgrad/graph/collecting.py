@@ -22,7 +22,7 @@ from ..tensors.tensor import Tensor
 from .node import Node, saved_values
 from .saved import Guarded, freed_backward, tensors_in, with_tensors
 
-__all__ = ["Collector", "spelled"]
+__all__ = ["Collector"]
 
 PLAIN = (int, bool, str, type(None))
 UNCHECKED = object()
@@ -120,7 +120,7 @@ def spelled(value: Any) -> Any:
 
 
 def node_args(node: Node, collector: Collector) -> None:
-    """Tell a collector what decides what the node computes, and the tensors that it keeps: see ``nbgrad.graph.Collector``.
+    """Tell a collector all that decides what the node computes, and hand over the tensors that it keeps: ``graph.Collector``.
 
     >>> import nbgrad
     >>> x = nbgrad.ones(2, requires_grad=True)

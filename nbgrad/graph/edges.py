@@ -29,18 +29,7 @@ from .node import (
     visible_node,
 )
 
-__all__ = [
-    "Node",
-    "Edge",
-    "AccumulateGrad",
-    "GradientEdge",
-    "RemovableHandle",
-    "edge_of",
-    "next_seq",
-    "number_node",
-    "get_gradient_edge",
-    "requires_grad",
-]
+__all__ = ["Node", "Edge", "AccumulateGrad", "GradientEdge", "RemovableHandle", "get_gradient_edge"]
 
 # Where the cotangent of a view goes whose memory was written to since: views.py enters it, which knows how to replay views. Native
 # functions are linked before that.

@@ -363,13 +363,13 @@ class Node(Placed):
     def _input_metadata(self) -> list:
         return [template.layout for template in self._plan_.outs]
 
-    def register_hook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(grad_inputs, grad_outputs)`` after the node ran; a tuple returned replaces the grad_inputs."""
-        return add_hook(node_meta(self).post_hooks, hook)
+    def register_hook(self, fn: Callable) -> RemovableHandle:
+        """Call ``fn(grad_inputs, grad_outputs)`` after the node ran; a tuple returned replaces the grad_inputs."""
+        return add_hook(node_meta(self).post_hooks, fn)
 
-    def register_prehook(self, hook: Callable) -> RemovableHandle:
-        """Call ``hook(grad_outputs)`` before the node runs; a tuple returned replaces them."""
-        return add_hook(node_meta(self).pre_hooks, hook)
+    def register_prehook(self, fn: Callable) -> RemovableHandle:
+        """Call ``fn(grad_outputs)`` before the node runs; a tuple returned replaces them."""
+        return add_hook(node_meta(self).pre_hooks, fn)
 
     def _register_hook_dict(self, tensor) -> None:
         """Call the hooks in the dict ``tensor._backward_hooks`` with the gradient of ``tensor``, a result of this node."""

@@ -32,7 +32,7 @@ def odeint(
 ) -> Any:
     """The solution of ``dy/dt = func(t, y)``, ``y(t[0]) = y0``, at the times ``t``.
 
-    Every step is recorded, so that gradients by ``y0``, by the times and by what ``func`` captures are those of what was computed.
+    Every step is recorded: gradients by ``y0``, by the times and by what ``func`` captures are those of the computed solution.
 
     Args:
         func: ``func(t, y) -> dy/dt`` of a 0-d tensor and a state.

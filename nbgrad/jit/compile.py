@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from ..base import config
 from ..base.collector import CollectorPause
-from ..base.dtypes import get_default_dtype
 from ..base.errors import ArgumentError, GraphError, NotSupportedError, RangeError, require_callable
-from ..base.grad_mode import mode, special
-from ..base.nested import Tree
+from ..base.grad_mode import special
 from ..modes.numbers import ITEMS
-from ..tensors.storage import default_device, elsewhere
-from ..tensors.tensor import Tensor, native
-from .arguments.keys import key_of, key_of_tree, sharing
-from .arguments.leaves import NUMBERS, is_word
-from .arguments.structures import Foreign, flatten
+from ..tensors.storage import elsewhere
+from ..tensors.tensor import native
+from .arguments.keys import NONE, Request, requested
+from .arguments.leaves import NUMBERS
+from .arguments.structures import Foreign
 from .compiled.autocast_regions import call_in_region, in_region_alone
 from .compiled.capturing import Fixed
 from .compiled.fallback import Fallback
@@ -43,7 +41,6 @@ __all__ = ["Compiled", "compile"]
 MOST_TRIED = 3  # variants for other answers, one behind the other, before a call is looked at in Python
 MOST_BOUND = 64  # objects without a namespace that have compiled methods, and live as long as these
 MOST_POSTPONED = 2  # calls that run as they are, for what they make is there when the next one is captured
-NONE: frozenset[int] = frozenset()
 
 
 class Compiled(native.door, Fallback):  # type: ignore[name-defined]
@@ -51,14 +48,14 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
 
     Attributes:
         fn: the function.
-        fullgraph, exact, limit: see ``compile``.
+        fullgraph, limit: see ``compile``.
     """
 
     _comparable_ = True  # calls with those of the function: see checked_calls.py
 
-    def __init__(self, fn: Callable, fullgraph: bool, exact: bool, limit: int):
+    def __init__(self, fn: Callable, fullgraph: bool, limit: int):
         functools.update_wrapper(self, fn, updated=())
-        self.fn, self.fullgraph, self.exact, self.limit = fn, fullgraph, exact, limit
+        self.fn, self.fullgraph, self.limit = fn, fullgraph, limit
         self._room_, self._name_ = CaptureLock(), f"{METHOD}{getattr(fn, '__qualname__', fn)} at {id(self):x}>"
         self.clear()
 
@@ -99,7 +96,7 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
         """By its name, if it is found by that; else as the same function without what was captured."""
         if find_global(self) is self:
             return self.__qualname__
-        return Compiled, (self.fn, self.fullgraph, self.exact, self.limit)
+        return Compiled, (self.fn, self.fullgraph, self.limit)
 
     def __deepcopy__(self, memo: dict) -> Compiled:
         fn = copy.deepcopy(self.fn, memo)
@@ -122,7 +119,14 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
         return source_of(self)
 
     def backward_source(self) -> str:
-        """The same of the backward passes that went through results, for each variant."""
+        """The graphs of the backward passes that went through results, as text, for each variant.
+
+        >>> import nbgrad
+        >>> f = nbgrad.compile(lambda x: (x * 2).exp().sum())
+        >>> f(nbgrad.ones(2, requires_grad=True)).backward()
+        >>> "f_backward" in f.backward_source() or "graph_backward" in f.backward_source()
+        True
+        """
         from .compiled.explain import backward_source_of
 
         return backward_source_of(self)
@@ -148,7 +152,7 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
 
     def _made_of_(self, fn: Callable) -> Compiled:
         """Another function, compiled alike."""
-        return Compiled(fn, self.fullgraph, self.exact, self.limit)
+        return Compiled(fn, self.fullgraph, self.limit)
 
     def _positional_(self, *args: Any) -> Any:
         return self._dispatch_(args, {})
@@ -162,90 +166,79 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
             self._rest_ -= self._rest_ > 0
             return self.fn(*args, **kwargs)
         try:
-            leaves, tree = flatten((args, kwargs))
-            tensors = [x for x in leaves if isinstance(x, Tensor)]
-            shape = key_of_tree(tree)
-            taken = self._taken_.get(shape, NONE) if self._taken_ else NONE
-            numbers = frozenset([k for k, leaf in enumerate(leaves) if type(leaf) in NUMBERS and is_word(leaf) and k not in taken])
-            kinds = [NUMBERS[type(leaf)] if k in numbers else key_of(leaf, k, self.fn, tree) for k, leaf in enumerate(leaves)]
+            request = requested(args, kwargs, self.fn, self._taken_, self._fixed_)
         except Foreign as error:
             return self._as_it_is_(error, args, kwargs)
-        loose = (shape, tuple(kinds), sharing(tensors), mode.enabled, get_default_dtype(), default_device())
-        fixed = self._fixed_.get(loose, NONE) if self._fixed_ else NONE
-        key = loose if not fixed else self._fixing_(loose, fixed, leaves, tree)
-        if any(x.layout.special for x in tensors):
+        if any(x.layout.special for x in request.tensors):
             return self.fn(*args, **kwargs)
-        if loose in self._broken_ or key in self._broken_:
+        if self._broken_ and (request.loose in self._broken_ or request.key in self._broken_):
             if self.fullgraph:
-                raise GraphError(self._broken_.get(key) or self._broken_[loose])
+                raise GraphError(self._told_(self._broken_.get(request.key) or self._broken_[request.loose]))
             return self._plainly_(args, kwargs)
-        numbers -= fixed
-        group = self._variants_.setdefault(key, [])
-
-        inputs = [x for k, x in enumerate(leaves) if isinstance(x, Tensor) or k in numbers] if numbers else tensors
-
-        def run(variant: Run) -> Any:
-            if not (config.CHECK and self._comparable_):
-                return variant(inputs)
-            from .compiled.checked_calls import checked
-
-            return checked(variant, self.fn, leaves, tree, MISSED)
-
-        made = MISSED
+        group = self._variants_.setdefault(request.key, [])
         for variant in group:
-            if variant.fits(inputs) and (made := run(variant)) is not MISSED:
-                break
-        else:
-            if self._count_ >= self.limit or self._failures_ >= self.limit:
-                return self._eagerly_(group, args, kwargs)
-            known = self._count_
-            with self._capturing_() as waited:
-                if waited and self._count_ > known:  # by another thread, and perhaps this
+            if variant.fits(request.inputs) and (made := self._run_(variant, request)) is not MISSED:
+                return self._next_time_(variant, group, request, made)
+        if self._count_ >= self.limit or self._failures_ >= self.limit:
+            return self._eagerly_(group, args, kwargs)
+        return self._first_time_(group, request)
+
+    def _run_(self, variant: Run, request: Request) -> Any:
+        """What a variant makes of a call; ``MISSED`` where the values that it asks for are others."""
+        if not (config.CHECK and self._comparable_):
+            return variant(request.inputs)
+        from .compiled.checked_calls import checked
+
+        return checked(variant, self.fn, request.leaves, request.tree, MISSED)
+
+    def _first_time_(self, group: list[Run], request: Request) -> Any:
+        """A call that no variant is for: it is captured, if a graph can hold it."""
+        args, kwargs, known, variant = request.args, request.kwargs, self._count_, None
+        with self._capturing_() as waited:
+            if waited and self._count_ > known:  # by another thread, and perhaps this
+                return self._dispatch_(args, kwargs)
+            try:
+                variant = self._captured_(request)
+            except Fixed as error:
+                if self._take_wholes_(error.leaves, request):
                     return self._dispatch_(args, kwargs)
-                try:
-                    captured = self._captured_(key, loose, leaves, tree, numbers, ITEMS not in fixed)
-                except Fixed as error:
-                    wholes = {k for k in error.leaves if k != ITEMS and kinds[k] == NUMBERS[int]}
-                    if wholes:
-                        self._taken_[shape] = taken | wholes
-                        return self._dispatch_(args, kwargs)
-                    return self._again_(loose, fixed | error.leaves, args, kwargs)
-                except Exception as error:  # of what takes floats alone, perhaps
-                    if not numbers or isinstance(error, Kept):
-                        raise public_error(error) from error.__cause__
-                    return self._again_(loose, fixed | numbers, args, kwargs)
-                if captured is not None:
-                    again = functools.partial(self._captured_, key, loose, leaves, tree, numbers, ITEMS not in fixed, True)
-                    captured, made = self._tried_(captured, run, again)
-                if captured is not None:
-                    variant = captured
-                    group.append(variant)
-                    self._count_ += 1
-                    self._hints_.note(variant.graph, [each.graph for each in group[:-1] if each.asking])
-            if captured is None:
-                return self._uncaptured_(key, args, kwargs)
+                return self._again_(request.loose, request.fixed | error.leaves, args, kwargs)
+            except Exception as error:  # of what takes floats alone, perhaps
+                if not request.numbers or isinstance(error, Kept):
+                    raise self._public_(error) from error.__cause__
+                return self._again_(request.loose, request.fixed | request.numbers, args, kwargs)
+            if variant is not None:
+                made = self._run_(variant, request)
+                if made is MISSED:  # what it asks for is of that one call, which runs as it is
+                    variant.before.put_back()
+                del variant.before
+                group.append(variant)
+                self._count_ += 1
+                self._hints_.note(variant.graph, [each.graph for each in group[:-1] if each.asking])
+        if variant is None:
+            return self._uncaptured_(request.key, args, kwargs)
+        return self._next_time_(variant, group, request, made)
+
+    def _next_time_(self, variant: Run, group: list[Run], request: Request, made: Any) -> Any:
+        """What a variant has ``made`` of a call; such a call begins with it from now on, natively if it can be compared there."""
         self._idle_ = 0
-        apart = loose[2] is None and not elsewhere  # which memory arguments share, native code does not compare
-        flat = not kwargs and len(args) == len(inputs) and all(map(is_, args, inputs))  # nor does it look into lists and dicts
+        args, inputs = request.args, request.inputs
+        # Native code compares neither which arguments share memory, nor what is in lists and dicts.
+        apart = request.loose[2] is None and not elsewhere
+        flat = not request.kwargs and len(args) == len(inputs) and all(map(is_, args, inputs))
         if apart and flat and not variant.once and not (config.CHECK and self._comparable_):
             quick = self._positional_
             for each in [x for x in group if x is not variant and x.asking][:MOST_TRIED] if variant.asking else ():
                 quick = each.entry(quick)
             self._quick_ = variant.entry(quick)
-        return self.fn(*args, **kwargs) if made is MISSED else made
+        return self.fn(*args, **request.kwargs) if made is MISSED else made
 
-    def _tried_(self, variant: Run, run: Callable, again: Callable) -> tuple[Run | None, Any]:
-        """A variant that was captured for a call, and what it returns; None where a graph cannot hold it."""
-        made = run(variant)
-        if made is MISSED and variant.asking and not self.exact:  # it has answers of its own, where sums round otherwise
-            variant.before.put_back()
-            if (found := again()) is None:
-                return None, MISSED
-            variant, made = found, run(found)
-        if made is MISSED:
-            variant.before.put_back()
-        del variant.before
-        return variant, made
+    def _take_wholes_(self, fixed: frozenset[int], request: Request) -> bool:
+        """Take ints among these leaves by their values, in all calls of this structure; whether there are any."""
+        wholes = {k for k in fixed if k != ITEMS and request.loose[1][k] == NUMBERS[int]}
+        if wholes:
+            self._taken_[request.loose[0]] = self._taken_.get(request.loose[0], NONE) | wholes
+        return bool(wholes)
 
     @contextmanager
     def _capturing_(self) -> Iterator[bool]:
@@ -258,11 +251,6 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
             finally:
                 if self._quick_ == self._positional_:
                     self._quick_ = before
-
-    def _fixing_(self, key: Any, fixed: frozenset[int], leaves: list, tree: Tree) -> Any:
-        """The key of a call whose function takes the values of some numbers."""
-        kinds = [key_of(leaf, k, self.fn, tree) if k in fixed else kind for k, (leaf, kind) in enumerate(zip(leaves, key[1]))]
-        return key[0], tuple(kinds), *key[2:]
 
     def _again_(self, loose: Any, fixed: frozenset[int], args: tuple, kwargs: dict) -> Any:
         """The call, where the values of some numbers are taken, from now on if that helps."""
@@ -284,20 +272,16 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
         if before is not None:
             self._fixed_[loose] = before
 
-    def _captured_(
-        self, key: Any, loose: Any, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool, exact: bool = False
-    ) -> Any:
+    def _captured_(self, request: Request) -> Variant | None:
         """The variant of a call; None where a graph cannot hold it.
-
-        Args:
-            key, loose: what it is chosen by, numbers by their values where these are taken, or not.
 
         Raises:
             Fixed: the function takes the values of numbers. GraphError: of which there are some, and a graph cannot hold it.
         """
+        numbers = request.numbers
         try:
             with measured() as cost, CollectorPause():
-                made = Variant(self.fn, leaves, tree, self.exact or exact, numbers, follow, self._state_)
+                made = Variant(self.fn, request.leaves, request.tree, numbers, ITEMS not in request.fixed, self._state_)
             made.cost = cost
             return made
         except Fixed:
@@ -306,14 +290,14 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
             if isinstance(error, Filling):
                 return None
             if isinstance(error, Raised) and not numbers:
-                self._doubts_[key] = str(error)
+                self._doubts_[request.key] = str(error)
                 return None
-            if isinstance(error, Postponed) and self._postponed_.setdefault(loose, 0) < MOST_POSTPONED:
-                self._postponed_[loose] += 1
+            if isinstance(error, Postponed) and self._postponed_.setdefault(request.loose, 0) < MOST_POSTPONED:
+                self._postponed_[request.loose] += 1
                 return None
             if self.fullgraph or numbers and not isinstance(error, Kept):
                 raise
-            self._break_(key, str(error))
+            self._break_(request.key, str(error))
             return None
 
 
@@ -325,7 +309,7 @@ class Method(Compiled):
     """
 
     def __init__(self, origin: Compiled, owner: Any, kind: type | None):
-        super().__init__(origin.fn.__get__(owner, kind), origin.fullgraph, origin.exact, origin.limit)
+        super().__init__(origin.fn.__get__(owner, kind), origin.fullgraph, origin.limit)
         self._origin_, self._owner_, self._room_ = origin, owner, origin._room_
 
     def __reduce__(self) -> Any:
@@ -335,17 +319,11 @@ class Method(Compiled):
         return self._origin_.__get__(copy.deepcopy(self._owner_, memo))
 
 
-def public_error(error: Exception) -> Exception:
-    """An error as programs know it."""
-    known = not isinstance(error, GraphError) or type(error).__module__ == GraphError.__module__ or isinstance(error, Foreign)
-    return error if known else GraphError(str(error))
-
-
 def compile(
     fn: Callable | None = None,
     *,
     fullgraph: bool = False,
-    exact: bool = False,
+    exact: bool = True,
     limit: int = 8,
     model: Callable | None = None,
     dynamic: bool | None = None,
@@ -364,10 +342,10 @@ def compile(
     Args:
         fn: the function; without it, ``compile`` is a decorator that waits for one.
         fullgraph: raise an error where a graph cannot hold the function, which runs as it is otherwise.
-        exact: round every operation as it is rounded alone; else products may be fused with sums.
         limit: how many variants, for other layouts and other values of what the function depends on, are captured.
         model, recompile_limit: torch's names of ``fn`` and ``limit``.
         dynamic, backend, mode, options: a choice among torch's compilers; here there is one.
+        exact: chooses nothing: every operation is rounded as it is rounded alone.
         disable: return the function itself.
 
     Raises:
@@ -385,7 +363,7 @@ def compile(
     if callable(backend):
         raise NotSupportedError("compile: backend is a function, which would take torch's graphs. Hint: leave it out.")
     if fn is None:
-        return functools.partial(compile, fullgraph=fullgraph, exact=exact, limit=limit, disable=disable)
+        return functools.partial(compile, fullgraph=fullgraph, limit=limit, disable=disable)
     require_callable("compile", fn)
     if isinstance(fn, Handle):
         fn = fn._compiled_.fn
@@ -395,5 +373,5 @@ def compile(
         raise RangeError(f"compile: limit is {limit}, expected a number of variants >= 0.")
     if disable:
         return fn
-    made = Compiled(fn, fullgraph, exact, limit)
+    made = Compiled(fn, fullgraph, limit)
     return handle_of(made) if is_module(fn) else made

@@ -38,12 +38,21 @@ is_dynamo_compiling = is_compiling  # torch's older name
 
 
 def is_exporting() -> bool:
-    """False: programs are captured where they run."""
+    """False: programs are captured where they run.
+
+    >>> import nbgrad
+    >>> nbgrad.compiler.is_exporting()
+    False
+    """
     return False
 
 
 def reset() -> None:
-    """Nothing: compiled functions share nothing that could be forgotten; make them again."""
+    """Do nothing: compiled functions share nothing that could be forgotten. ``f.clear()`` forgets the variants of one.
+
+    >>> import nbgrad
+    >>> nbgrad.compiler.reset()
+    """
 
 
 def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None) -> Callable:
@@ -76,6 +85,7 @@ def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str |
 def allow_in_graph(fn: Callable) -> Callable:
     """The function itself: graphs hold whatever is made of operations.
 
+    >>> import nbgrad
     >>> nbgrad.compiler.allow_in_graph(len) is len
     True
     """
@@ -83,7 +93,8 @@ def allow_in_graph(fn: Callable) -> Callable:
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Nothing: results of compiled functions have memory of their own, which no later step overwrites.
+    """Do nothing: results of compiled functions have memory of their own, which no later step overwrites.
 
+    >>> import nbgrad
     >>> nbgrad.compiler.cudagraph_mark_step_begin()
     """

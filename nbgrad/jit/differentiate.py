@@ -83,7 +83,7 @@ class Reverse(Graph):
 
 
 class Gradient:
-    """A graph and the gradients of its outputs: see the top of this module.
+    """A graph and the gradients of its outputs, as graphs: what ``differentiate`` returns.
 
     Attributes:
         graph: what was differentiated.

@@ -38,7 +38,16 @@ def load(path: Any) -> Loaded:
         text is compiled, where it was saved by another version or on another processor, or where others may write the file.
 
     Raises:
-        GraphError: another file, or a damaged one. OSError: none.
+        ArgumentError: no path. GraphError: another file, or a damaged one. OSError: there is none.
+
+    >>> import nbgrad, os, tempfile
+    >>> double = nbgrad.compile(lambda x: 2 * x)
+    >>> y = double(nbgrad.ones(2))
+    >>> path = os.path.join(tempfile.mkdtemp(), "double.nbgrad")
+    >>> nbgrad.jit.save(double, path, objects=False)
+    >>> again = nbgrad.jit.load(path)
+    >>> again(nbgrad.tensor([3.0, 4.0])), again.objects
+    (tensor([6., 8.]), 'none in the file: compiled from the text')
     """
     file = read_file(path)
     try:
@@ -88,7 +97,7 @@ class Loaded(Compiled):
             return self._by_calls_(args, kwargs)
 
         by_calls.__name__ = by_calls.__qualname__ = name
-        super().__init__(by_calls, True, True, sum(map(len, groups.values())))
+        super().__init__(by_calls, True, sum(map(len, groups.values())))
         self.__module__ = __name__
 
     def __get__(self, owner: Any, kind: type | None = None) -> Loaded:

@@ -14,7 +14,7 @@ import os
 from tempfile import TemporaryDirectory
 from typing import Any, Iterator, Sequence
 
-from ..base.errors import ArgumentError, GraphError
+from ..base.errors import ArgumentError, GraphError, require_path
 from ..creation.generators import Generator
 from ..graph.edges import requires_grad
 from ..kernels.cpu.digest import hexdigest
@@ -72,7 +72,7 @@ def save(fn: Any, path: Any, *, objects: bool = True) -> None:
     if not isinstance(fn, Compiled):
         raise ArgumentError(f"save: fn is of type {type(fn).__name__}, expected a function that compile has made.")
     name = getattr(fn, "__name__", "") or type(fn.fn).__name__
-    folder = os.path.dirname(os.path.abspath(os.fspath(path)))
+    folder = os.path.dirname(os.path.abspath(require_path("save", path)))
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, "save: there is no such folder. Hint: make it first", folder)
     table: dict[str, Any] = {"name": name, "platform": platform_key(), "variants": [], "objects": {}}

@@ -1,7 +1,9 @@
 """Conversion between element types: one contiguous kernel for every pair, used by copies and by the iterator.
 
 Half types are integers to the kernels: float16 and bfloat16 are read and written as uint16, by integer arithmetic of ours, so
-that no helper function of the compiler's runtime is ever needed.
+that no helper function of the compiler's runtime is ever needed. Its steps are primitives, of 32 bits (see ``prims.py``). Loops
+that keep a number which a half type would store round it without its bits: NOTE [Numbers of half types] in
+kernels/scalars/rounding.py.
 """
 
 # ruff: noqa: F821  (names bound by instantiate)
@@ -17,43 +19,38 @@ HALVES = ("float16", "bfloat16")
 
 def half_to_float(h):
     """float16 bits to float32: exponents shift by 112; subnormals are an integer scaled by 2^-24."""
-    sign = (h & 0x8000) << 16
-    magnitude = h & 0x7FFF
-    normal = fbits(((magnitude << 13) + 0x38000000) | sign)
-    special = fbits((magnitude << 13) | 0x7F800000 | sign)
-    tiny = copysign(float32(magnitude) * TWO_POW_MINUS_24, fbits(sign | 0x3F800000))
+    sign = ishl(iand(h, 0x8000), 16)
+    magnitude = iand(h, 0x7FFF)
+    normal = fbits(ior(iadd(ishl(magnitude, 13), 0x38000000), sign))
+    special = fbits(ior(ior(ishl(magnitude, 13), 0x7F800000), sign))
+    tiny = copysign(to_float(magnitude) * TWO_POW_MINUS_24, fbits(sign))
     return where(magnitude < 0x400, tiny, where(magnitude >= 0x7C00, special, normal))
 
 
 def float_to_half(x):
     """float32 to float16 bits, to nearest, ties to even."""
     bits = ibits(x)
-    sign = (bits >> 16) & 0x8000
-    magnitude = bits & 0x7FFFFFFF
+    sign = iand(ishr(bits, 16), 0x8000)
+    magnitude = iand(bits, 0x7FFFFFFF)
     # Subnormal results: adding 0.5 aligns the last bit of the sum with the last bit of the half.
-    tiny = ibits(fbits(magnitude) + HALF) - 0x3F000000
-    normal = (magnitude + 0xFFF + ((magnitude >> 13) & 1) - 0x38000000) >> 13
-    result = where_int(magnitude < 0x38800000, tiny, normal)
-    result = where_int(magnitude >= 0x477FF000, 0x7C00, result)
-    result = where_int(magnitude > 0x7F800000, 0x7E00, result)
-    return result | sign
+    tiny = isub(ibits(fbits(magnitude) + HALF), 0x3F000000)
+    normal = ishr(isub(iadd(iadd(magnitude, 0xFFF), iand(ishr(magnitude, 13), 1)), 0x38000000), 13)
+    result = where(magnitude < 0x38800000, tiny, normal)
+    result = where(magnitude >= 0x477FF000, 0x7C00, result)
+    result = where(magnitude > 0x7F800000, 0x7E00, result)
+    return ior(result, sign)
 
 
 def bfloat_to_float(h):
     """bfloat16 bits to float32: the upper half of it."""
-    return fbits(h << 16)
+    return fbits(ishl(h, 16))
 
 
 def float_to_bfloat(x):
     """float32 to bfloat16 bits, to nearest, ties to even."""
     bits = ibits(x)
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    return where_int((bits & 0x7FFFFFFF) > 0x7F800000, 0x7FC0, rounded) & 0xFFFF
-
-
-def where_int(condition, x, y):
-    """A select of integers."""
-    return x * condition + y * (1 - condition)
+    rounded = iand(ishr(iadd(iadd(bits, 0x7FFF), iand(ishr(bits, 16), 1)), 16), 0xFFFF)
+    return where(x != x, 0x7FC0, rounded)
 
 
 WIDEN = {"float16": half_to_float, "bfloat16": bfloat_to_float}

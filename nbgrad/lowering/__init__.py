@@ -29,6 +29,7 @@ def load() -> None:
         masks,
         pooling,
         random,
+        rearranging,
         recurrent,
         reduce,
         scan,
@@ -37,6 +38,7 @@ def load() -> None:
         sort,
         sparse,
         standardise,
+        view_cotangents,
     )
 
     LATER.append(load_on_gpu)

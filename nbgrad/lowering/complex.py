@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base.errors import DTypeError
-from ..creation.factories import empty_of
+from ..creation.allocation import empty_of
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import thread_shares
 from ..kernels.cpu.build import Program, address
@@ -11,7 +11,7 @@ from ..kernels.late import late
 from ..kernels.templates.elementwise import elementwise_loop
 from ..native.plans import pack_record
 from ..tensors.layout import Layout, broadcast_shapes, layout_of
-from .join import Part, place_plan
+from .placing import Part, place_plan
 
 __all__: list[str] = []
 

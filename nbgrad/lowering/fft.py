@@ -15,7 +15,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from ..base.dtypes import dtype_of
-from ..creation.factories import empty_of
+from ..creation.allocation import empty_of
 from ..dispatch.lowerings import lowering, prepared
 from ..tensors.arrays import array_of, tensor_of, values_of
 from ..tensors.layout import layout_of

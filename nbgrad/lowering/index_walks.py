@@ -30,7 +30,7 @@ from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from .copy import _as_bits as as_bits, copy_plan
-from .join import PARALLEL_FROM
+from .placing import PARALLEL_FROM
 
 __all__ = ["array_of", "check_index_dtype", "int64_index", "positions_tensor", "read", "write_along"]
 
@@ -300,8 +300,8 @@ def write_launch(op: str, walk_of: Callable, reduction: str, layout: Layout, ind
 
 def write_plan(layout: Layout, index: Layout, values: Layout, walk: IndexWalk, reduction: str) -> GeneralPlan:
     """The launch of a write: into the tensor, and its status."""
-    if layout.dtype is bool_ and reduction == "add":
-        reduction = "or"
+    if layout.dtype is bool_:
+        reduction = {"add": "or", "prod": "and"}.get(reduction, reduction)
     kind = as_bits(layout).dtype.name if reduction == "set" else layout.dtype.compute
     kernel = address(Program(f"scatter_{reduction}", scatter(kind, reduction), None))
     strides = values.strides if values.shape == walk.shape else shapes.expanded(values, walk.shape)[1]
@@ -430,12 +430,12 @@ def rows_walk(op: str, layout: Layout, index: Layout, dim: int) -> IndexWalk:
     """The walk of index_select and its like: a one-dimensional index names slices of a dimension."""
     if index.ndim > 1:
         raise DimError(f"{op}: index must have at most 1 dimension, got {index.ndim}.")
-    count = index.numel
+    count, own = index.numel, index.strides or (1,)
     if not layout.ndim:
         row = (count,) if count != 1 else ()
-        return IndexWalk(row, (1,) * len(row), (0,) * len(row), 1, 1, False, 0)
+        return IndexWalk(row, own[: len(row)], (0,) * len(row), 1, 1, False, 0)
     shape = (*layout.shape[:dim], count, *layout.shape[dim + 1 :])
-    index_strides = (0,) * dim + (1,) + (0,) * (layout.ndim - dim - 1)
+    index_strides = (0,) * dim + own + (0,) * (layout.ndim - dim - 1)
     strides = (*layout.strides[:dim], 0, *layout.strides[dim + 1 :])
     return IndexWalk(shape, index_strides, strides, layout.strides[dim], layout.shape[dim], False, dim)
 

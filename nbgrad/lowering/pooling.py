@@ -12,7 +12,7 @@ from ..base.bounded import MOST_PLANS
 from ..base.calls import CALLS
 from ..base.dtypes import int64
 from ..base.errors import DTypeError
-from ..creation.factories import arange
+from ..creation.sequences import arange
 from ..dispatch.lowerings import GeneralPlan, lowering
 from ..dispatch.plans import thread_shares
 from ..kernels.cpu.build import Program, address

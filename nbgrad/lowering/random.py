@@ -10,7 +10,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import bfloat16, bool_, float16, float32, float64, int64
 from ..base.errors import DTypeError
 from ..base.grad_mode import mode, traces
-from ..creation.factories import empty_of, layout_like
+from ..creation.allocation import empty_of, layout_like
 from ..creation.generators import Generator, generator_of
 from ..dispatch.elementwise_plans import find_plan
 from ..dispatch.lowerings import GeneralPlan, lowering, prepared

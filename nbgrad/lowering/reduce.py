@@ -378,8 +378,8 @@ def folded(op: General, layouts: tuple, attributes: dict, reduce: Callable) -> A
     dims = reduced_dims(op.name, x.ndim, attributes["dim"])
     if MONOIDS[op.monoid].order:
         require_order(op.name, x, dims)
-    elif x.dtype.is_complex and not MONOIDS[op.monoid].operator:
-        raise DTypeError(f"{op.name}: x is {x.dtype}, expected real numbers: it folds those alone. Hint: x.abs(), or x.real.")
+    elif x.dtype.is_complex and not (MONOIDS[op.monoid].operator and op.finishes_parts()):
+        raise DTypeError(f"{op.name}: x is {x.dtype}, expected real numbers. Hint: x.abs(), or x.real.")
     return reduce(op, x, dims, x.like(RESULTS[op.gives](x.dtype), kept_shape(x.shape, dims, attributes["keepdim"])))
 
 

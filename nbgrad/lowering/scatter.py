@@ -11,25 +11,16 @@ from ..base.dtypes import DType, bool_
 from ..base.errors import DTypeError, ShapeError
 from ..dispatch.lowerings import lowering, prepared
 from ..ops.shapes import wrap
-from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import Layout
 from ..tensors.overlap import overlaps_itself
 from ..tensors.tensor import native
 from .index_walks import along_walk, copied_layout, int64_index, prepared_write, rows_walk, write_along
 from .index_writers import scalar_values
-from .join import Part, place_plan
+from .placing import Part, place_plan
 
 __all__: list[str] = []
 
 # ---- by index, with a reduction --------------------------------------------------------------------------------------
-
-
-def places_along(dim: int, index: np.ndarray) -> tuple:
-    """Where ``index`` sends elements along a dimension, as NumPy's index; of a 0-d array the whole."""
-    places: list[np.ndarray] = list(np.indices(index.shape, sparse=True))
-    if places:
-        places[dim] = index
-    return tuple(places)
 
 
 def extremes(dtype: DType) -> tuple:
@@ -44,40 +35,39 @@ def walk_to(layout: Layout, index: Layout) -> Callable:
     return along_walk if index.ndim == layout.ndim or layout.ndim < 2 else rows_walk
 
 
-@lowering("scatter_extremum", style="run")
-def _scatter_extremum(op, tensors, attributes):
+def reduction_of(op, attributes: dict) -> str:
+    """How elements that go to one place are combined."""
+    return "prod" if op.name == "scatter_product" else "amax" if attributes["largest"] else "amin"
+
+
+def neutral(reduction: str, dtype: DType):
+    """The number that a reduction begins with where a place's own does not count."""
+    return 1 if reduction == "prod" else extremes(dtype)[0 if reduction == "amax" else 1]
+
+
+@lowering("scatter_extremum", "scatter_product", style="run")
+def _scatter_reduced(op, tensors, attributes):
     x, src = tensors
-    largest, dim = attributes["largest"], wrap("scatter_reduce", attributes["dim"], x.layout.ndim)
-    if x.layout.dtype.is_complex:
+    reduction, dim = reduction_of(op, attributes), wrap("scatter_reduce", attributes["dim"], x.layout.ndim)
+    if x.layout.dtype.is_complex and reduction != "prod":
         raise DTypeError(f"scatter_reduce: complex numbers have no order, got {x.layout.dtype}.")
     index = int64_index("scatter_reduce", attributes["index"], strict=True)
     out, walk = CALLS["clone_like"](x, copied_layout(x.layout)), walk_to(x.layout, index.layout)
     if not attributes["include_self"]:
-        nothing = scalar_values(op, x, extremes(x.layout.dtype)[0 if largest else 1])
+        nothing = scalar_values(op, x, neutral(reduction, x.layout.dtype))
         write_along("scatter_reduce", out, index, nothing, "set", True, walk, dim)
-    write_along("scatter_reduce", out, index, src, "amax" if largest else "amin", True, walk, dim)
+    write_along("scatter_reduce", out, index, src, reduction, True, walk, dim)
     return out
 
 
-@prepared("scatter_extremum", tensors=("index",))
-def _quick_scatter_extremum(op, layouts, attributes):
+@prepared("scatter_extremum", "scatter_product", tensors=("index",))
+def _quick_scatter_reduced(op, layouts, attributes):
     (x, src), index, dim = layouts, attributes["index"], attributes["dim"]
     if not attributes["include_self"] or type(index) is not Layout:
         return None
-    reduction, dim = "amax" if attributes["largest"] else "amin", wrap("scatter_reduce", dim, x.ndim)
-    launch = prepared_write(x, copied_layout(x), index, src, reduction, walk_to(x, index), dim)
+    dim = wrap("scatter_reduce", dim, x.ndim)
+    launch = prepared_write(x, copied_layout(x), index, src, reduction_of(op, attributes), walk_to(x, index), dim)
     return launch and (lambda x, src, dim, index, *rest: launch(x, index, src))
-
-
-@lowering("scatter_product", style="run")
-def _scatter_product(op, tensors, attributes):
-    x, src = map(values_of, tensors)
-    places = places_along(wrap("scatter_reduce", attributes["dim"], x.ndim), values_of(attributes["index"]))
-    out = x.astype(np.float64 if x.dtype.kind not in "iubc" else x.dtype)
-    if not attributes["include_self"]:
-        out[places] = 1
-    np.multiply.at(out, places, src)
-    return tensor_of(out.astype(x.dtype), tensors[0], tensors[0].layout.dtype)
 
 
 # ---- into a part of a copy -------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Callable
 import numpy as np
 
 from ..base.errors import ArgumentError, GradError, ShapeError
-from ..creation.factories import tensor
+from ..creation.from_data import tensor
 from ..graph.edges import requires_grad
 from ..tensors.arrays import values_of
 from ..tensors.tensor import Tensor

@@ -9,15 +9,17 @@ import numpy as np
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
-from ..base.grad_mode import mode, traces
-from ..creation.factories import empty_of, shape_of
+from ..base.grad_mode import dual_levels, mode, traces
+from ..creation.allocation import empty_of, shape_of
+from ..forward.tangents import below_level, fitted, hold, sees_tangent, tangent_of, visible_levels
 from ..graph.edges import edge_of, is_leaf_edge, requires_grad
 from ..graph.saved import count_write
 from ..modes.inference import is_inference, mark_inference
+from ..modes.overrides import converted
 from ..modes.traced import note_alias, refuse_in_graph
 from ..native.handle import release_blocks
 from ..tensors.batch_levels import require_values
-from ..tensors.layout import contiguous_strides, layout_of, marked_layout
+from ..tensors.layout import Layout, contiguous_strides, layout_of, marked_layout
 from ..tensors.memory_format import (
     channels_last,
     channels_last_3d,
@@ -38,12 +40,15 @@ __all__ = ["get_data", "release_memory", "resize_", "resize_as_", "set_", "set_d
 def get_data(x: Tensor) -> Tensor:
     """The same memory without history, with a version of its own: autograd does not notice writes to it.
 
-    Nor does it of an inference tensor's, which may be written to through it, in inference mode and outside of it.
+    Nor does it of an inference tensor's, which may be written to through it, in inference mode and outside of it. A subclass's
+    tensor gives one of that subclass.
     """
     storage = unwatched(x._storage_)
     if storage.writable is IN_INFERENCE_MODE:
         storage.writable = True
     made: Tensor = native.tensor(x.layout.template, storage, x._offset_, False, None)
+    if isinstance(x.layout.special, type):
+        converted(made, x.layout.special)
     return note_alias(made) if traces else made
 
 
@@ -61,18 +66,68 @@ def set_data(x: Tensor, value: Tensor) -> None:
             f"data: the tensor requires grad and cannot become {value.layout.dtype}; expected a floating or complex tensor."
         )
     require_own("data", x, value)
+    require_shape_of_history("data", x, value)
+    tangents = tangents_for(x, value)
+    if not stays(x, value):
+        exchange(x, value)
+    put_layout(x, of_same_class(x, value.layout))
+    for level, tangent in tangents.items():
+        hold(x, level, below_level(level, fitted, tangent, x))
+
+
+def require_shape_of_history(op: str, x: Tensor, value: Tensor) -> None:
+    """Refuse another shape for a tensor that was computed: its gradients have the shape that it had.
+
+    Raises:
+        ShapeError: ``value`` has another.
+    """
     if (
         value.layout.shape != x.layout.shape
         and requires_grad(x)
         and not is_leaf_edge(edge_of(x) if x._needs_grad_ is ASK else x._edge_)
     ):
         raise ShapeError(
-            f"data: the tensor was computed with the shape {list(x.layout.shape)}, which its gradient has, and cannot "
-            f"become {list(value.layout.shape)}. Hint: assign to x.detach()."
+            f"{op}: the tensor was computed with the shape {list(x.layout.shape)}, which its gradient has, and cannot "
+            f"become {list(value.layout.shape)}. Hint: x.detach()."
         )
-    if not stays(x, value):
-        exchange(x, value)
-    put_layout(x, value.layout)
+
+
+def tangents_for(x: Tensor, value: Tensor) -> dict[int, Tensor]:
+    """The tangents that a dual tensor has and keeps on the memory of ``value``, by level, in its dtype.
+
+    Raises:
+        GradError: they do not fit ``value``, which has another shape or device, or a dtype without derivatives.
+    """
+    if not dual_levels:
+        return {}
+    own, new = x.layout, value.layout
+    tangents = {level: t for level in visible_levels() if (t := tangent_of(x, level)) is not None}
+    if tangents and not (new.shape == own.shape and new.device is own.device and new.dtype.differentiable):
+        raise GradError(
+            f"data: the tensor has a tangent, {own.dtype.name} {list(own.shape)} on {own.device}, and cannot become "
+            f"{new.dtype.name} {list(new.shape)} on {new.device}. Hint: assign to x.detach()."
+        )
+    if new.dtype is own.dtype:
+        return tangents
+    return {level: below_level(level, CALLS["to_dtype"], t, new.dtype) for level, t in tangents.items()}
+
+
+def require_no_tangent(op: str, x: Tensor) -> None:
+    """Refuse to take a dual tensor to elements of which its tangent knows nothing.
+
+    Raises:
+        GradError: ``x`` has a tangent.
+    """
+    if dual_levels and sees_tangent(x):
+        raise GradError(f"{op}: the tensor has a tangent, which other elements would not have. Hint: x.detach().")
+
+
+def of_same_class(x: Tensor, layout: Layout) -> Layout:
+    """A layout for ``x``, which has the mark of its subclass, whosever memory it is."""
+    own = x.layout.special
+    if isinstance(layout.special, type):
+        layout = layout.unmarked()
+    return marked_layout(layout, own) if isinstance(own, type) else layout
 
 
 def require_own(op: str, x: Tensor, value: Tensor) -> None:
@@ -130,8 +185,9 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
             all of the storage.
 
     Raises:
-        InplaceError: ``x`` requires grad, and recording is on. DTypeError: of another dtype. ArgumentError: no tensor.
-        ShapeError: it would reach outside of the memory. DeviceError: of another device.
+        InplaceError: ``x`` requires grad, and recording is on. GradError: it has a tangent. DTypeError: of another dtype.
+        ArgumentError: no tensor. ShapeError: it would reach outside of the memory, or ``x`` was computed with another shape.
+        DeviceError: of another device.
 
     >>> import nbgrad
     >>> nbgrad.zeros(2).set_(nbgrad.arange(6.0), 1, (2, 2), (2, 1))
@@ -158,6 +214,8 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
         raise InplaceError(
             "set_: the tensor has a history that would not belong to its new memory. Hint: x.detach(), or no_grad()."
         )
+    require_shape_of_history("set_", x, source)
+    require_no_tangent("set_", x)
     inferred = is_inference(x)
     if inferred:
         x._storage_.require_writable("set_")
@@ -167,7 +225,7 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
         x._storage_.version += 1
     else:
         x._storage_, x._offset_ = unwatched(source._storage_, x._storage_.version + 1), source._offset_
-    put_layout(x, source.layout)
+    put_layout(x, of_same_class(x, source.layout))
     return mark_inference(x) if inferred else x
 
 
@@ -207,15 +265,15 @@ def resize_(x: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None)
     """Give ``x`` another shape, row by row from its first element on; counts as a write. One of that shape stays as it is.
 
     Elements keep their places in memory; where there is not enough of it the storage grows, for all tensors on it, by elements of
-    no particular value.
+    no particular value. A view stays one of its base, of whose elements it shows others.
 
     Args:
         sizes: the shape; or ``size``, by name.
         memory_format: the order of the elements, if not row by row; not ``preserve_format``.
 
     Raises:
-        GradError: ``x`` requires grad, outside of inference mode. InplaceError: the memory is not nbgrad's own and would have
-            to grow. ArgumentError: no memory format.
+        GradError: ``x`` requires grad, outside of inference mode, or has a tangent. InplaceError: the memory is not nbgrad's own
+            and would have to grow. ArgumentError: no memory format.
 
     >>> import nbgrad
     >>> nbgrad.arange(6.0).resize_(2, 2)
@@ -234,19 +292,31 @@ def resize_(x: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None)
     layout = layout_of(x.layout.dtype, shape, strides, x.layout.device, x.layout.conj, x.layout.neg)
     size, storage = layout.dtype.itemsize, x._storage_
     storage.require_writable("resize_")
+    require_no_tangent("resize_", x)
     needed = x._offset_ + layout.numel * size
     if needed > storage.array.nbytes:
         grow(storage, needed)
-    leave_base(x)
+    if is_view(x):
+        moved: Tensor = CALLS["as_strided_"](x, shape, layout.strides)
+        return moved
     count_write(storage)
-    put_layout(x, marked_layout(layout, x.layout.special) if is_inference(x) else layout)
+    put_layout(x, marked_layout(layout, x.layout.special) if is_inference(x) else of_same_class(x, layout))
     return x
 
 
 def leave_base(x: Tensor) -> None:
-    """A view that gets another place is no view of its base any more: no movement leads to it."""
-    if x._meta_ is not None and x._meta_.base is not None:
-        x._needs_grad_, x._meta_ = x._needs_grad_ is True, None
+    """A view that gets other memory is none any more: no movement leads there. Its history, gradient and hooks stay.
+
+    Raises:
+        InplaceError: its memory was changed in place so that it has no gradient.
+    """
+    meta = x._meta_
+    if meta is None or meta.base is None:
+        return
+    if x._needs_grad_ is ASK:
+        edge = edge_of(x)
+        x._edge_, x._needs_grad_ = edge, edge is not None
+    meta.base = meta.chain = meta.creation = meta.version = meta.node = None
 
 
 def grow(storage: Storage, nbytes: int) -> None:
@@ -281,12 +351,8 @@ def resize_as_(x: Tensor, the_template: Tensor, *, memory_format: Any = None) ->
 
 def format_of(x: Tensor) -> Any:
     """The memory format in which a tensor lies; row by row if in none."""
-    layout = x.layout
-    for memory_format in (contiguous_format, channels_last, channels_last_3d):
-        if memory_format is contiguous_format or layout.ndim == (4 if memory_format is channels_last else 5):
-            if x.is_contiguous(memory_format):
-                return memory_format
-    return contiguous_format
+    formats = (contiguous_format, channels_last, channels_last_3d)
+    return next((each for each in formats if x.is_contiguous(each)), contiguous_format)
 
 
 def release_memory() -> int:

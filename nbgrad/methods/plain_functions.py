@@ -10,7 +10,9 @@ from ..base.dtypes import INTEGER, DTypeLike, dtype_of, float64, get_default_dty
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import special
 from ..composites.shapes import as_list
-from ..creation.factories import arange, empty_like, leaf, python_number
+from ..creation.allocation import leaf
+from ..creation.factories import empty_like
+from ..creation.sequences import arange, python_number
 from ..dispatch.out import write_out
 from ..tensors.tensor import Tensor
 from .tensor_info import require_tensor

@@ -49,6 +49,9 @@ class TreeSpec(Tree):
 
     Attributes:
         type, context, num_leaves: torch's names for ``kind``, ``keys`` and ``count``.
+
+    >>> tree_structure([1, (2, 3)]), tree_structure([1, (2, 3)]).num_leaves
+    ([*, (*, *)], 3)
     """
 
     __slots__ = ()
@@ -127,6 +130,10 @@ def tree_unflatten(leaves: Iterable, treespec: Tree) -> PyTree:
 
     Raises:
         RangeError: another number of leaves. ArgumentError: no structure.
+
+    >>> leaves, structure = tree_flatten({"a": 1, "b": [2]})
+    >>> tree_unflatten([x * 10 for x in leaves], structure)
+    {'a': 10, 'b': [20]}
     """
     if not isinstance(treespec, Tree):
         raise ArgumentError(f"tree_unflatten: treespec must be a TreeSpec, got {type(treespec).__name__}.")
@@ -137,22 +144,38 @@ def tree_unflatten(leaves: Iterable, treespec: Tree) -> PyTree:
 
 
 def tree_leaves(tree: PyTree, is_leaf: Predicate | None = None) -> list:
-    """The leaves of a nested value."""
+    """The leaves of a nested value.
+
+    >>> tree_leaves({"a": 1, "b": (2, None)})
+    [1, 2, None]
+    """
     return tree_flatten(tree, is_leaf)[0]
 
 
 def tree_iter(tree: PyTree, is_leaf: Predicate | None = None) -> Iterator:
-    """The leaves of a nested value, one after the other."""
+    """The leaves of a nested value, one after the other.
+
+    >>> next(tree_iter([(1, 2), 3]))
+    1
+    """
     return iter(tree_leaves(tree, is_leaf))
 
 
 def tree_structure(tree: PyTree, is_leaf: Predicate | None = None) -> TreeSpec:
-    """The structure of a nested value."""
+    """The structure of a nested value.
+
+    >>> tree_structure({"a": 1, "b": (2, 3)})
+    {'a': *, 'b': (*, *)}
+    """
     return tree_flatten(tree, is_leaf)[1]
 
 
 def tree_is_leaf(tree: PyTree, is_leaf: Predicate | None = None) -> bool:
-    """Whether a value is a leaf."""
+    """Whether a value is a leaf.
+
+    >>> tree_is_leaf(1), tree_is_leaf([1])
+    (True, False)
+    """
     return is_leaf is not None and is_leaf(tree) or parts_of(tree) is None
 
 
@@ -207,7 +230,13 @@ def leaves_like(tree: PyTree, spec: Tree) -> list:
 
 
 def tree_map_(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: Predicate | None = None) -> PyTree:
-    """Call ``func`` with every leaf, for what it does to it; returns ``tree``."""
+    """Call ``func`` with every leaf, for what it does to the leaf; returns ``tree``.
+
+    >>> import nbgrad
+    >>> state = {"w": nbgrad.ones(2)}
+    >>> tree_map_(lambda x: x.mul_(3), state)
+    {'w': tensor([3., 3.])}
+    """
     tree_map(func, tree, *rests, is_leaf=is_leaf)
     return tree
 
@@ -228,28 +257,49 @@ def tree_map_only(type_or_types_or_pred: Any, /, func: Callable, tree: PyTree, i
 
 
 def tree_map_only_(type_or_types_or_pred: Any, /, func: Callable, tree: PyTree, is_leaf: Predicate | None = None) -> PyTree:
-    """``tree_map_`` over leaves of some types, or for which a predicate is true."""
+    """``tree_map_`` over leaves of some types, or for which a predicate is true.
+
+    >>> import nbgrad
+    >>> tree_map_only_(nbgrad.Tensor, lambda x: x.mul_(3), {"w": nbgrad.ones(2), "step": 1})
+    {'w': tensor([3., 3.]), 'step': 1}
+    """
     tree_map_only(type_or_types_or_pred, func, tree, is_leaf)
     return tree
 
 
 def tree_all(pred: Predicate, tree: PyTree, is_leaf: Predicate | None = None) -> bool:
-    """Whether it is true of all leaves."""
+    """Whether ``pred`` is true of all leaves.
+
+    >>> tree_all(lambda x: x > 0, [1, (2, 3)])
+    True
+    """
     return all(map(pred, tree_leaves(tree, is_leaf)))
 
 
 def tree_any(pred: Predicate, tree: PyTree, is_leaf: Predicate | None = None) -> bool:
-    """Whether it is true of a leaf."""
+    """Whether ``pred`` is true of at least one leaf.
+
+    >>> tree_any(lambda x: x > 2, [1, (2, 3)])
+    True
+    """
     return any(map(pred, tree_leaves(tree, is_leaf)))
 
 
 def tree_all_only(type_or_types: Any, /, pred: Predicate, tree: PyTree, is_leaf: Predicate | None = None) -> bool:
-    """Whether it is true of all leaves of some types."""
+    """Whether ``pred`` is true of all leaves of some types.
+
+    >>> tree_all_only(int, lambda x: x > 0, [1, "a", (2,)])
+    True
+    """
     return all(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, type_or_types))
 
 
 def tree_any_only(type_or_types: Any, /, pred: Predicate, tree: PyTree, is_leaf: Predicate | None = None) -> bool:
-    """Whether it is true of a leaf of some types."""
+    """Whether ``pred`` is true of at least one leaf of some types.
+
+    >>> tree_any_only(str, lambda x: x == "b", [1, "a", (2,)])
+    False
+    """
     return any(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, type_or_types))
 
 
@@ -286,19 +336,31 @@ def tree_flatten_with_path(tree: PyTree, is_leaf: Predicate | None = None) -> tu
 
 
 def tree_leaves_with_path(tree: PyTree, is_leaf: Predicate | None = None) -> list[tuple[tuple[str, ...], Any]]:
-    """Pairs of a path and a leaf."""
+    """Pairs of a path and a leaf.
+
+    >>> tree_leaves_with_path({"a": [1, 2]})
+    [(("['a']", '[0]'), 1), (("['a']", '[1]'), 2)]
+    """
     return tree_flatten_with_path(tree, is_leaf)[0]
 
 
 def tree_map_with_path(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: Predicate | None = None) -> PyTree:
-    """``tree_map`` of a function that gets the path before the leaves."""
+    """``tree_map`` of a function that gets the path before the leaves.
+
+    >>> tree_map_with_path(lambda path, x: f"{keystr(path)} = {x}", {"a": [1]})
+    {'a': ["['a'][0] = 1"]}
+    """
     pairs, spec = tree_flatten_with_path(tree, is_leaf)
     columns = [[path for path, _ in pairs], [leaf for _, leaf in pairs], *(leaves_like(rest, spec) for rest in rests)]
     return spec.unflatten(map(func, *columns))
 
 
 def keystr(kp: tuple[str, ...]) -> str:
-    """A path as text."""
+    """A path as text.
+
+    >>> [keystr(path) for path, _ in tree_leaves_with_path({"a": [1, 2]})]
+    ["['a'][0]", "['a'][1]"]
+    """
     return "".join(kp)
 
 
@@ -311,7 +373,12 @@ def is_namedtuple_class(cls: Any) -> bool:
 
 
 def is_namedtuple_instance(obj: Any) -> bool:
-    """Whether it is a named tuple."""
+    """Whether it is a named tuple.
+
+    >>> from collections import namedtuple
+    >>> is_namedtuple_instance(namedtuple("Point", "x y")(1, 2)), is_namedtuple_instance((1, 2))
+    (True, False)
+    """
     return is_namedtuple_class(type(obj))
 
 

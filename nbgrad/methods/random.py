@@ -13,7 +13,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, float32, float64, int64, require_floating, require_real_floating
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import mode, special, traces
-from ..creation.factories import empty_of, into, layout_for, layout_like, leaf
+from ..creation.allocation import empty_of, into, layout_for, layout_like, leaf
 from ..creation.generators import (
     WORD,
     Generator,
@@ -27,6 +27,7 @@ from ..creation.generators import (
     set_rng_state,
     signed,
 )
+from ..dispatch.device_requirements import require
 from ..dispatch.out import write_out
 from ..graph.edges import requires_grad as has_grad
 from ..lowering.random import draw, drawn, random_plan
@@ -359,8 +360,6 @@ def require_all(x: Tensor, condition: Callable, text: str) -> None:
         RangeError: there is one; on a GPU when the program next waits for it.
     """
     if x.layout.memory is not None:
-        from ..lowering.cuda.requirements import require
-
         require(condition(x.detach()).all(), RangeError, text)
     elif not (condition(x.detach()) if traces else condition(values_of(x))).all():
         raise RangeError(text)

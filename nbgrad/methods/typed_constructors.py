@@ -11,7 +11,8 @@ from ..base.dtypes import DType, get_default_dtype
 from ..base.errors import ArgumentError
 from ..base.size import Size
 from ..creation.casting import TYPE_NAMES, on_device
-from ..creation.factories import empty, tensor
+from ..creation.factories import empty
+from ..creation.from_data import tensor
 from ..tensors.tensor import Tensor
 from ..tensors.untyped import UntypedStorage
 from .memory import memory_of

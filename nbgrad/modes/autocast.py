@@ -105,7 +105,7 @@ def converted(x: Tensor, dtype: DType, region: Region) -> Tensor:
     if x.layout.dtype is dtype:
         return x
     # To another mode or transform a leaf may be another tensor in the next call.
-    alone = not mode.transforms and all(active is presence or getattr(active, "looks_on", False) for active in special)
+    alone = not mode.transforms and all(active is presence or getattr(active, "looks_on", False) for active in special[:])
     if not (region.caching and alone and x.layout.dtype is float32 and x.is_leaf and requires_grad(x)):
         return CALLS["to_dtype"](x, dtype)
     key, version = (id(x), dtype, mode.enabled), x._storage_.version

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.bounded import keep
-from ..graph.edges import requires_grad
+from ..graph.edges import edge_of, requires_grad
 from ..tensors.batch_levels import BATCHED, BatchingError, Level
 from ..tensors.layout import Layout, layout_of, marked_layout
-from ..tensors.tensor import Tensor, native
+from ..tensors.tensor import ASK, Tensor, native
 
 __all__ = ["Batched", "element_layout", "shown_layout", "wrap_batched"]
 
@@ -26,9 +26,9 @@ class Batched(Tensor):
     _value_: Tensor
     _levels_: tuple[Level, ...]
 
-    # What the graph asks of a tensor, answered by the value; a view's ASK is settled at once.
+    # What the graph asks of a tensor, answered by the value; a view's ASK is settled at once, and with it where its cotangent goes.
     _needs_grad_ = property(lambda x: requires_grad(x._value_))
-    _edge_ = property(lambda x: x._value_._edge_)
+    _edge_ = property(lambda x: edge_of(x._value_) if x._value_._needs_grad_ is ASK else x._value_._edge_)
     _meta_ = property(lambda x: x._value_._meta_)
 
     def __repr__(self) -> str:

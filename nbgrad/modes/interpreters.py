@@ -268,7 +268,7 @@ def bear(operands: tuple | list, mark: Any) -> bool:
 def sole_interpreter() -> Interpreter | None:
     """The one for which all members of ``special`` stand, if there is one: see NOTE [Fast path]."""
     rank = None
-    for active in special:  # another thread may empty the list at any time
+    for active in special[:]:
         own = getattr(active, "rank", None)
         if own is None or (rank is not None and own is not rank):
             return None
@@ -283,7 +283,7 @@ def run_plainly(call: Call) -> Any:
 
 def observed(call: Call) -> Any:
     """Run a call, and show it, with operands and attributes, and the node that it recorded to every observer."""
-    observers = [active for active in special if getattr(active, "rank", None) is None]
+    observers = [active for active in special[:] if getattr(active, "rank", None) is None]
     if not observers:
         return run_plainly(call)
     mark = next_seq()

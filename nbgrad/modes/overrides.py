@@ -34,7 +34,9 @@ __all__ = [
     "FunctionMode",
     "TorchFunctionMode",
     "as_subclass",
+    "converted",
     "disabled",
+    "function_on_plain",
     "functions_of",
     "get_overridable_functions",
     "handle_function",
@@ -193,6 +195,19 @@ def default_torch_function(cls, func: Callable, types: tuple[type, ...], args: t
     if _state.off:  # the function asks again, as torch's do: it is none of nbgrad's
         return NotImplemented
     return default_function(cls, func, types, args, kwargs)
+
+
+def function_on_plain(func: Callable, types: tuple[type, ...], args: tuple = (), kwargs: dict | None = None) -> Any:
+    """The ``__nbgrad_function__`` of a subclass whose operations give plain tensors; writes give back what they wrote to.
+
+    >>> import nbgrad
+    >>> class Column(nbgrad.Tensor):
+    ...     __torch_function__ = nbgrad._C._disabled_torch_function_impl
+    >>> type(Column([1.0, 2.0]) * 3).__name__
+    'Tensor'
+    """
+    with disabled():
+        return func(*args, **(kwargs or {}))
 
 
 def converted(result: Any, cls: type) -> Any:
@@ -441,7 +456,7 @@ class Method:
     kind = batched = "method"
     operands, aliases = ("x",), ()
     node_name = integer_divisor = None
-    product = False
+    product = tells_by_nan = False
     signature = inspect.Signature()
 
     def __init__(self, name: str):

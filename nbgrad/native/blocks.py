@@ -98,6 +98,8 @@ def blocks() -> Blocks | None:
     locked = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
     if not (config.NATIVE and locked and sys.platform == "linux" and np.lib.NumpyVersion(np.__version__) >= "1.22.0"):
         return None
+    from numpy import _core
+
     from ..kernels.cpu.store import loader
     from . import memory
     from .link import NativeModule
@@ -107,5 +109,5 @@ def blocks() -> Blocks | None:
     # Arrays may be freed after everything else: what frees them is never unloaded.
     for kept in (store, made):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
-    core: Any = np._core
+    core: Any = _core
     return made if core.multiarray.get_handler_name(made.make(np.empty, 1)) == "nbgrad" else None

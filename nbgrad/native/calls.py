@@ -263,7 +263,7 @@ class Differentiator:
 
     @native(cold=True)
     def in_full(self, node: Node, g, create):
-        """The same, whoever looks and whatever was saved."""
+        """The cotangents of operands, whoever looks and whatever was saved."""
         plan: ElementwisePlan = node._plan_
         facts, values, noted = words_of(self.words), [], True
         for k in range(facts[0]):
@@ -297,7 +297,7 @@ class Differentiator:
 
     @native(cold=True)
     def by_formulas(self, node: Node, g, saved: tuple):
-        """The same by operations, which are recorded in turn."""
+        """The cotangents of operands by operations, which are recorded in turn."""
         facts, values = words_of(self.words), []
         plan: ElementwisePlan = node._plan_
         compute: DType = plan.compute

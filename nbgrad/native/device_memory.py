@@ -75,7 +75,7 @@ def device_memory_type(free: int) -> type:
 
 
 class PlainMemory:
-    """The same where native code is off.
+    """``DeviceMemory`` where native code is off.
 
     Args:
         free: called with the object when it dies, or None.

@@ -33,7 +33,7 @@ _kept: list[Any] = []  # what the type points to
 
 
 def door_type(call: int) -> type:
-    """The same, whose calls are the function at an address: ``call_door`` of ``support``."""
+    """The type ``Door`` whose calls are the function at an address: ``call_door`` of ``support``."""
     slots = (SlotDef * 3)(SlotDef(CALL, call), SlotDef(DOC, ctypes.addressof(DOCUMENTATION)), SlotDef())
     name = b"nbgrad.native.doors.Called"
     spec = TypeSpec(name, object.__basicsize__, 0, DEFAULT | BASE, slots)

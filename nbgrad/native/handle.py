@@ -9,7 +9,7 @@ import ctypes
 import sys
 from typing import Any, Callable
 
-from ..base import config
+from ..base import bounded, config
 from ..kernels.cpu import LARGE
 
 __all__ = ["from_blocks", "known", "native", "release_blocks", "use_blocks"]
@@ -67,6 +67,7 @@ class _Lazy:
             "into",
             "tensor",
             "alias",
+            "conceal",
             "next_seq",
             "seq_to_come",
             "number_node",
@@ -106,6 +107,7 @@ class _Lazy:
             "entries",
         ):
             setattr(self, function, getattr(made, function))
+        bounded.conceal = made.conceal
         return getattr(made, name)
 
 

@@ -323,7 +323,7 @@ def note_use(memory, lists, bit) -> None:
 
 @raw
 def use(memory: int, lists: int, bit: int) -> None:
-    """The same by the memory's address."""
+    """``note_use`` by the memory's address."""
     block = get_int64(memory + OF_BLOCK)
     if block != 0:
         behind = get_int64(block + LIST) - lists
@@ -352,7 +352,7 @@ def note_tensor(heap: Heap, x, written: bool) -> None:
 
 @native(cold=True)
 def note_uses(heap: Heap, tensors: Row, written: bool) -> None:
-    """The same of several."""
+    """``note_tensor`` of several."""
     for x in tensors:
         note_tensor(heap, x, written)
 

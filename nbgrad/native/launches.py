@@ -2,7 +2,9 @@
 
 NOTE [Collector]: nodes, their tuples of edges and storages are hidden from Python's cyclic collector, which otherwise walks a
 growing graph again and again. They die by reference count. A node on which users hang hooks or metadata is shown to the collector
-then: a hook may hold its own node or tensor. Other cycles that users close *through* the graph, as with
+then: a hook may hold its own node or tensor. Layouts and plans, with the tuples that they are made of and found by, are hidden as
+well where calls with ever new sizes make ever more of them: tables have them, no cycle passes through them, and a full collection
+looks at each that it sees (benchmarks/decisions.md). Other cycles that users close *through* the graph, as with
 ``backward(create_graph=True)``, must be broken by them, as in torch.
 
 NOTE [Trust]: a plan was found by the operands' layouts. Another thread may have exchanged a tensor's memory since, so each
@@ -127,6 +129,16 @@ def alias(x) -> Tensor:
         raise TypeError(NO_TENSOR)
     template = x.layout.template
     return tensor(template, x._storage_, x._offset_, template._needs_grad_, template._meta_)
+
+
+@entry
+def conceal(x) -> None:
+    """Hide a container, or a layout and its template, from the cyclic collector: NOTE [Collector]. All else stays as it is."""
+    if type(x) is tuple or type(x) is list or type(x) is dict:
+        hide(x)
+    elif type(x) is Layout:
+        hide(x)
+        hide(x.template)
 
 
 # ---- launches ------------------------------------------------------------------------------------------------------

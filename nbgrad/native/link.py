@@ -27,6 +27,7 @@ from . import (
     heaps,
     language,
     launches,
+    lent,
     nans,
     node_lines,
     objects,
@@ -57,14 +58,14 @@ if HAS_WORKERS:
 else:
     from . import serial as threads  # type: ignore[no-redef]
 
-MODULES = (threads, heaps, launches, node_lines, calls, recording, steps, nans, sequences, actors, repeats, surveys)
+MODULES = (threads, heaps, lent, launches, node_lines, calls, recording, steps, nans, sequences, actors, repeats, surveys)
 GLOBALS = {
     "ndarray_type": lambda: id(np.ndarray),
     "new_from_descr": lambda: numpy_function(objects.NEW_FROM_DESCR),
     "new_large_array": lambda: numpy_function(objects.NEW_FROM_DESCR),
 }
 UNBOUND = {
-    launches: ("fresh", "into", "tensor", "alias", "next_seq", "seq_to_come"),
+    launches: ("fresh", "into", "tensor", "alias", "conceal", "next_seq", "seq_to_come"),
     recording: ("number_node", "requires_grad", "edge_of"),
     node_lines: ("place", "watch"),
     calls: ("apart",),
@@ -115,12 +116,12 @@ class Functions:
         names = copied_slots(template, slots)
         return self.words(len(names), *(self.slot(type(template), name) for name in names))
 
-    def builder(self, template: Any, slots: tuple[str, ...], untracked: bool = False) -> Callable:
+    def builder(self, template: Any, slots: tuple[str, ...], untracked: bool = False, node: bool = False) -> Callable:
         """See ``Builder``."""
         if any(hasattr(template, slot) for slot in slots):
             raise ValueError(f"builder: the template already has one of {slots}; its reference would leak.")
         words = self.words(*(self.slot(type(template), slot) for slot in slots))
-        return self.method(Builder(words, len(slots), template, self.copies(template, slots), untracked))
+        return self.method(Builder(words, len(slots), template, self.copies(template, slots), untracked, node))
 
     def viewer(self, node: Any, meta: Any, creations: tuple, refuse: Callable) -> tuple[Callable, Callable]:
         """``view`` and ``meta_of``: see ``Viewer``; ``creations`` with recording on, and off."""
@@ -275,6 +276,17 @@ class Uncompiled(Functions):
 LOADED: list[tuple[NativeModule, Any]] = []
 
 
+def offsets_of_slots(classes: dict[str, type]) -> list[tuple[str, str, int]]:
+    """Where the slots of classes lie in their objects: class, slot, bytes."""
+    return [
+        (name, slot, slot_offset(each, slot))
+        for name, each in sorted(classes.items())
+        for cls in each.__mro__
+        for slot in vars(cls).get("__slots__", ())
+        if not slot.startswith("__")
+    ]
+
+
 class NativeModule:
     """Native functions of some modules of Python, loaded as machine code.
 
@@ -303,17 +315,17 @@ class NativeModule:
         classes = {name: each for name, each in known.items() if isinstance(each, type)}
         values = filled_in()
         sources = [source_of(each) for each in (*modules, language, primitives, support, plans)] + sources_of_translator()
-        offsets = [
-            (name, slot, slot_offset(each, slot))
-            for name, each in sorted(classes.items())
-            for cls in each.__mro__
-            for slot in vars(cls).get("__slots__", ())
-            if not slot.startswith("__")
-        ]
         from ..kernels.cpu.store import content_key
 
         names = " ".join(module.__name__ for module in modules)
-        key = content_key("native", *sources, more[0], repr(offsets), repr(sorted(values.items())), f"{names} {checked} {faults}")
+        key = content_key(
+            "native",
+            *sources,
+            more[0],
+            repr(offsets_of_slots(classes)),
+            repr(sorted(values.items())),
+            f"{names} {checked} {faults}",
+        )
 
         def compile() -> tuple[bytes, list[str]]:
             from .translator import Unit, declarations
@@ -342,6 +354,10 @@ class NativeModule:
             if name.startswith("e.")
         }
         self._kept: list[Any] = []
+        self._fill(modules, classes)
+
+    def _fill(self, modules: tuple, classes: dict[str, type]) -> None:
+        """Write into the module's variables which objects of this process they are: globals, constants, classes of errors."""
         for name, value in GLOBALS.items():
             ctypes.c_size_t.from_address(self.entries[name]).value = value()
         named = {name: each for module in modules for name, each in vars(module).items() if isinstance(each, type)}

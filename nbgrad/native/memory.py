@@ -177,7 +177,7 @@ def memory_malloc(context: int, size: int) -> int:
 
 @c_entry
 def memory_calloc(context: int, count: int, size: int) -> int:
-    """The same, filled with zeros."""
+    """Memory for an array, filled with zeros."""
     data = memory_malloc(context, count * size)
     if data != 0 and get_int64(data + FRESH) == 0:
         memset(data, 0, count * size)

@@ -146,10 +146,11 @@ class LateRecord(bytes):
         return made
 
     def complete(self) -> bytes:
-        """The record, whose kernel is found now."""
-        if self.packed is None:
-            self.packed = self.pack()
-        return self.packed
+        """The record, whose kernel is found now: the same object for all threads that find it at once.
+
+        A plan is given it while another thread's kernel may be reading its parameters there, without the interpreter lock.
+        """
+        return self.packed or vars(self).setdefault("packed", self.pack())
 
     def __call__(self, plan: Plan) -> None:
         plan.record = self.complete()
@@ -165,9 +166,11 @@ class DeviceRecord(bytes):
 
     Attributes:
         refused: ``refused(plan, code)``, called where a launch was not made: raises, or gives the plan another record.
+        replaced: the record that the plan had before, which another thread may be reading.
     """
 
     refused: Callable[[Plan, int], None]
+    replaced: bytes
 
     @classmethod
     def by(cls, content: bytes, refused: Callable[[Plan, int], None]) -> DeviceRecord:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from .language import bound, entry, native
-from .launches import CHANGED, NO_TENSOR, alias, next_seq
+from .launches import CHANGED, NO_TENSOR, alias, conceal, next_seq
 from .node_lines import note_place
 from .plans import MovementPlan
 from .primitives import allocate, copy_slots, hide, new, put, words_of
@@ -87,7 +87,7 @@ def edge_of(x):
 
 @native(inline=True)
 def own_edge(x: Tensor):
-    """The same from the tensor's own slots; for a marked tensor Python is asked."""
+    """``edge_of`` by the tensor's own slots; for a marked tensor Python is asked."""
     own = x._edge_
     if own is not None:
         return own
@@ -221,18 +221,22 @@ class Builder:
 
     Attributes:
         slots, count: those slots, and how many they are.
-        untracked: for nodes: the collector does not see the copies, NOTE [Collector], and anomaly mode notes their place.
+        untracked: whether the collector does not see the copies, of plans and layouts neither the containers among ``values``:
+            NOTE [Collector].
+        node: whether the copies are nodes, of which anomaly mode notes the place.
     """
 
-    __slots__ = ("slots", "count", "template", "copies", "untracked")
+    __slots__ = ("slots", "count", "template", "copies", "untracked", "node")
     slots: bytes
     count: int
     template: Any
     copies: bytes
     untracked: bool
+    node: bool
 
-    def __init__(self, slots, count, template, copies, untracked):
-        self.slots, self.count, self.template, self.copies, self.untracked = slots, count, template, copies, untracked
+    def __init__(self, slots, count, template, copies, untracked, node):
+        self.slots, self.count, self.template, self.copies = slots, count, template, copies
+        self.untracked, self.node = untracked, node
 
     def __call__(self, *values):
         if len(values) != int(self.count):
@@ -244,8 +248,11 @@ class Builder:
         slots = words_of(self.slots)
         for k in range(len(values)):
             put(made, slots[k], values[k])
-        if self.untracked:
+        if self.node:
             note_place(cast(Node, made))
+        elif self.untracked:
+            for k in range(len(values)):
+                conceal(values[k])
         return made
 
 

@@ -15,7 +15,7 @@ call has, then the steps, one behind the other. A step begins with what it is an
 Behind the steps lie the parameters of launches; their places are counted in words from the beginning. Addresses are numbered: 0 the
 shared memory, then those of the results, of the operands, of the constants, of the words, of the rooms, and of what hosts return.
 
-NOTE [Shared memory]: values that nobody sees outside lie in one block, at places that no two values have at the same time. A
+NOTE [Values in one block]: values that nobody sees outside lie in one block, at places that no two values have at the same time. A
 sequence keeps one block; a call takes it, and gives it back at the end. Where it is taken, by another thread or by a call within
 the call, a new one is made. The block's first part holds the addresses, and numbers that are operands. A small one lies on the
 stack. On each GPU there is a *room* for such values, which a run asks its heap for, and gives back at its end: the stream takes it
@@ -225,7 +225,7 @@ class Sequence:
         return True
 
     def run(self, *operands):
-        """The same, where operands are known to have their layouts, and nothing is recorded; None where a guard stops the steps."""
+        """The results, of operands of the right layouts, where nothing is recorded; None where a guard stops the steps."""
         outs = tuple([make(cast(Tensor, self.outs[k]), None) for k in range(len(self.outs))])
         own = words(128)
         if words_of(self.size)[0] <= 1024 and len(self.hosts) == 0:  # benchmarks/test_graphs.py

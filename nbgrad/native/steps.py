@@ -288,7 +288,7 @@ class Leader:
 
     @native(inline=True)
     def choose(self, node: Node, leading: dict, needed: set, parted: dict) -> bool:
-        """The same for one node; whether all that it leads to was seen before."""
+        """Note whether one node leads to wanted places; whether all that it leads to was seen before."""
         edges, chosen, elsewhere = node._edges_, 0, False
         for k in range(len(edges)):
             edge = edges[k]

@@ -13,7 +13,7 @@ from types import ModuleType
 
 from .. import Parameter
 from ..methods.namespaces import module_below
-from . import attention, functional, init, utils
+from . import attention, functional, grad, init, utils
 from .activation import (
     CELU,
     ELU,
@@ -309,6 +309,7 @@ __all__ = [
     "ZeroPad3d",
     "attention",
     "functional",
+    "grad",
     "init",
     "utils",
 ]

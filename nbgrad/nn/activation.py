@@ -143,6 +143,10 @@ class RReLU(Module):
     Args:
         lower, upper: of the slopes.
         inplace: overwrite ``input``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.RReLU(0.25, 0.75).eval()(nbgrad.tensor([-1.0, 2.0]))
+    tensor([-0.5000,  2.0000])
     """
 
     def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) -> None:
@@ -210,7 +214,12 @@ def by_position(self: Activation) -> str:
 
 
 class CELU(Activation):
-    """``input`` where positive, ``alpha * (exp(input / alpha) - 1)`` elsewhere."""
+    """``input`` where positive, ``alpha * (exp(input / alpha) - 1)`` elsewhere.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.CELU()(nbgrad.tensor([-1.0, 0.5, 2.0]))
+    tensor([-0.6321,  0.5000,  2.0000])
+    """
 
     function = staticmethod(F.celu)
 
@@ -219,6 +228,10 @@ class SELU(Activation):
     """``ELU`` scaled so that mean 0 and variance 1 are a fixed point.
 
     Source: Klambauer, Unterthiner, Mayr, Hochreiter, "Self-Normalizing Neural Networks", 2017.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.SELU()(nbgrad.tensor([-1.0, 0.5, 2.0]))
+    tensor([-1.1113,  0.5254,  2.1014])
     """
 
     function = staticmethod(F.selu)
@@ -252,7 +265,12 @@ class SiLU(Activation):
 
 
 class Mish(Activation):
-    """``input * tanh(log(1 + exp(input)))``."""
+    """``input * tanh(log(1 + exp(input)))``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Mish()(nbgrad.tensor([-1.0, 0.5, 2.0]))
+    tensor([-0.3034,  0.3752,  1.9440])
+    """
 
     function = staticmethod(F.mish)
 
@@ -280,13 +298,23 @@ class LogSigmoid(Activation):
 
 
 class Hardsigmoid(Activation):
-    """``input / 6 + 1 / 2``, moved into [0, 1]."""
+    """``input / 6 + 1 / 2``, moved into [0, 1].
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Hardsigmoid()(nbgrad.tensor([-4.0, 0.0, 1.5]))
+    tensor([0.0000, 0.5000, 0.7500])
+    """
 
     function = staticmethod(F.hardsigmoid)
 
 
 class Hardswish(Activation):
-    """``input`` times its ``Hardsigmoid``."""
+    """``input`` times its ``Hardsigmoid``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Hardswish()(nbgrad.tensor([-4.0, 0.0, 1.5]))
+    tensor([0.0000, 0.0000, 1.1250])
+    """
 
     function = staticmethod(F.hardswish)
 
@@ -303,7 +331,12 @@ class Tanh(Activation):
 
 
 class Tanhshrink(Activation):
-    """``input - tanh(input)``."""
+    """``input - tanh(input)``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Tanhshrink()(nbgrad.tensor([-1.0, 0.5, 2.0]))
+    tensor([-0.2384,  0.0379,  1.0360])
+    """
 
     function = staticmethod(F.tanhshrink)
 
@@ -330,7 +363,12 @@ class Hardtanh(Activation):
 
 
 class ReLU6(Hardtanh):
-    """``input`` moved into [0, 6]."""
+    """``input`` moved into [0, 6].
+
+    >>> import nbgrad
+    >>> nbgrad.nn.ReLU6()(nbgrad.tensor([-1.0, 3.0, 7.0]))
+    tensor([0., 3., 6.])
+    """
 
     function = staticmethod(F.relu6)
     min_val, max_val = 0.0, 6.0
@@ -348,21 +386,36 @@ class Threshold(Activation):
 
 
 class Hardshrink(Activation):
-    """``input`` where its magnitude is above ``lambd``, 0 elsewhere."""
+    """``input`` where its magnitude is above ``lambd``, 0 elsewhere.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Hardshrink()(nbgrad.tensor([-1.0, 0.25, 2.0]))
+    tensor([-1.,  0.,  2.])
+    """
 
     function = staticmethod(F.hardshrink)
     extra_repr = by_position
 
 
 class Softshrink(Activation):
-    """``input`` moved towards 0 by ``lambd``, as far as 0."""
+    """``input`` moved towards 0 by ``lambd``, as far as 0.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Softshrink()(nbgrad.tensor([-1.0, 0.25, 2.0]))
+    tensor([-0.5000,  0.0000,  1.5000])
+    """
 
     function = staticmethod(F.softshrink)
     extra_repr = by_position
 
 
 class Softsign(Activation):
-    """``input / (1 + |input|)``."""
+    """``input / (1 + |input|)``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Softsign()(nbgrad.tensor([-1.0, 0.5, 2.0]))
+    tensor([-0.5000,  0.3333,  0.6667])
+    """
 
     function = staticmethod(F.softsign)
 
@@ -379,7 +432,12 @@ class Softplus(Activation):
 
 
 class GLU(Activation):
-    """The first half of ``input`` along ``dim`` times the sigmoid of the second: half the size along ``dim``."""
+    """The first half of ``input`` along ``dim`` times the sigmoid of the second: half the size along ``dim``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.GLU()(nbgrad.tensor([[1.0, 2.0, 0.0, 100.0]]))
+    tensor([[0.5000, 2.0000]])
+    """
 
     function = staticmethod(F.glu)
 
@@ -396,7 +454,12 @@ class Softmax(Activation):
 
 
 class Softmin(Activation):
-    """``Softmax`` of ``-input``."""
+    """``Softmax`` of ``-input``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.Softmin(dim=0)(nbgrad.tensor([-1.0, 0.5, 2.0]))
+    tensor([0.7856, 0.1753, 0.0391])
+    """
 
     function = staticmethod(F.softmin)
 

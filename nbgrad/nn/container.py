@@ -116,15 +116,15 @@ class _OrderedModules(_Ordered):
         self._replace(modules)
         return self
 
-    def pop(self, index: int | slice) -> Any:
-        """Take the module at ``index`` out, and return it.
+    def pop(self, key: int | slice) -> Any:
+        """Take the module at position ``key`` out, and return it.
 
         >>> from nbgrad import nn
         >>> nn.ModuleList([nn.Tanh(), nn.ReLU()]).pop(-1)
         ReLU()
         """
-        member = self[index]
-        del self[index]
+        member = self[key]
+        del self[key]
         return member
 
 
@@ -280,14 +280,14 @@ class _Named(_Holder):
         """Pairs of names and members."""
         return self._members().items()
 
-    def pop(self, name: str) -> Any:
-        """Take the member ``name`` out, and return it.
+    def pop(self, key: str) -> Any:
+        """Take the member ``key`` out, and return it.
 
         Raises:
             NamingError: it is not there; a KeyError too.
         """
-        member = self[name]
-        del self[name]
+        member = self[key]
+        del self[key]
         return member
 
     def clear(self) -> None:

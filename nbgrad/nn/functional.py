@@ -79,6 +79,7 @@ from .. import (
 )
 from ..base.errors import ArgumentError, RangeError, ShapeError
 from ..base.function_attributes import attach, place
+from . import grad  # noqa: F401     # torch.nn.functional.grad
 from .attention import multi_head_attention_forward, scaled_dot_product_attention
 from .bags import embedding_bag
 from .bilinear import bilinear

@@ -41,18 +41,33 @@ GAINS = {**dict.fromkeys(("linear", "identity", *LAYERS, "sigmoid"), 1.0), "tanh
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """``val`` everywhere."""
+    """``val`` everywhere.
+
+    >>> import nbgrad
+    >>> constant_(nbgrad.empty(2), 0.5)
+    tensor([0.5000, 0.5000])
+    """
     with nbgrad.no_grad():
         return tensor.fill_(val)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """0 everywhere."""
+    """0 everywhere.
+
+    >>> import nbgrad
+    >>> zeros_(nbgrad.empty(2))
+    tensor([0., 0.])
+    """
     return constant_(tensor, 0)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """1 everywhere."""
+    """1 everywhere.
+
+    >>> import nbgrad
+    >>> ones_(nbgrad.empty(2))
+    tensor([1., 1.])
+    """
     return constant_(tensor, 1)
 
 
@@ -61,6 +76,11 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
     Raises:
         RangeError: ``a`` is greater than ``b``.
+
+    >>> import nbgrad
+    >>> x = uniform_(nbgrad.empty(100), 2.0, 3.0)
+    >>> bool(((2 <= x) & (x < 3)).all())
+    True
     """
     if a > b:
         raise RangeError(f"uniform_: a is {a}, b {b}, expected a <= b.")
@@ -74,6 +94,10 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 
     Raises:
         RangeError: a negative ``std``.
+
+    >>> import nbgrad
+    >>> abs(normal_(nbgrad.empty(10_000), 5.0, 0.1).mean().item() - 5.0) < 0.01
+    True
     """
     if std < 0:
         raise RangeError(f"normal_: std is {std}, expected a number that is not negative.")
@@ -85,7 +109,12 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
-    """Normal with ``mean`` and standard deviation ``std``, restricted to values between ``a`` and ``b``."""
+    """Normal with ``mean`` and standard deviation ``std``, restricted to values between ``a`` and ``b``.
+
+    >>> import nbgrad
+    >>> trunc_normal_(nbgrad.empty(100)).abs().max().item() <= 2.0
+    True
+    """
     low, high = (math.erf((bound - mean) / (std * math.sqrt(2))) for bound in (a, b))
     with nbgrad.no_grad():
         unit = nbgrad.rand(tuple(tensor.shape), dtype=nbgrad.float64, device=tensor.device, generator=generator)
@@ -97,6 +126,11 @@ def eye_(tensor: Tensor) -> Tensor:
 
     Raises:
         ShapeError: not two dimensions.
+
+    >>> import nbgrad
+    >>> eye_(nbgrad.empty(2, 3))
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
     """
     if tensor.dim() != 2:
         raise ShapeError(f"eye_: expected two dimensions, got shape {tuple(tensor.shape)}.")
@@ -166,6 +200,11 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
 
     Source: Mezzadri, "How to generate random matrices from the classical compact groups", 2007; Saxe et al., "Exact solutions to
     the nonlinear dynamics of learning in deep linear neural networks", 2013.
+
+    >>> import nbgrad
+    >>> q = orthogonal_(nbgrad.empty(3, 3))
+    >>> nbgrad.allclose(q @ q.T, nbgrad.eye(3), atol=1e-5)
+    True
     """
     fans(tensor)
     if not tensor.numel():
@@ -246,12 +285,21 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
     """Uniform with standard deviation ``gain * sqrt(2 / (fan_in + fan_out))``.
 
     Source: Glorot, Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.
+
+    >>> import nbgrad
+    >>> xavier_uniform_(nbgrad.empty(8, 16)).abs().max().item() <= (6 / (8 + 16)) ** 0.5
+    True
     """
     return _uniform_of_std(tensor, _xavier_std(tensor, gain), generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal with the standard deviation of ``xavier_uniform_``."""
+    """Normal with the standard deviation of ``xavier_uniform_``.
+
+    >>> import nbgrad
+    >>> round(xavier_normal_(nbgrad.empty(200, 200)).std().item(), 2) == round((2 / (200 + 200)) ** 0.5, 2)
+    True
+    """
     return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
 
@@ -268,6 +316,10 @@ def kaiming_uniform_(
         generator: where the numbers come from.
 
     Source: He et al., "Delving Deep into Rectifiers", 2015.
+
+    >>> import nbgrad
+    >>> kaiming_uniform_(nbgrad.empty(8, 16)).abs().max().item() <= (6 / 16) ** 0.5
+    True
     """
     return _uniform_of_std(tensor, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
@@ -275,7 +327,12 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Normal with the standard deviation of ``kaiming_uniform_``, whose arguments it takes."""
+    """Normal with the standard deviation of ``kaiming_uniform_``, whose arguments it takes.
+
+    >>> import nbgrad
+    >>> round(kaiming_normal_(nbgrad.empty(200, 200)).std().item(), 1) == round((2 / 200) ** 0.5, 1)
+    True
+    """
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 

@@ -195,7 +195,12 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """The absolute difference, quadratic below ``beta``."""
+    """The absolute difference, quadratic below ``beta``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.SmoothL1Loss(reduction="none")(nbgrad.tensor([0.5, 3.0]), nbgrad.zeros(2))
+    tensor([0.1250, 2.5000])
+    """
 
     def __init__(
         self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean", beta: float = 1.0
@@ -209,7 +214,12 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Half of the squared difference, linear above ``delta``."""
+    """Half of the squared difference, linear above ``delta``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.HuberLoss(reduction="none", delta=2.0)(nbgrad.tensor([0.5, 3.0]), nbgrad.zeros(2))
+    tensor([0.1250, 4.0000])
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
@@ -234,7 +244,13 @@ class BCELoss(_WeightedLoss):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """One less the cosine of the angle between pairs that belong together, the cosine above a margin of others."""
+    """One less the cosine of the angle between pairs that belong together, the cosine above a margin of others.
+
+    >>> import nbgrad
+    >>> x, y = nbgrad.tensor([[1.0, 0.0], [1.0, 1.0]]), nbgrad.tensor([[1.0, 1.0], [2.0, 2.0]])
+    >>> nbgrad.nn.CosineEmbeddingLoss(reduction="none")(x, y, nbgrad.tensor([1.0, -1.0]))
+    tensor([0.2929, 1.0000])
+    """
 
     def __init__(
         self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
@@ -248,7 +264,12 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """The input where the target is 1, what it lacks of the margin where it is -1."""
+    """The input where the target is 1; where it is -1, what the input lacks of the margin: ``max(0, margin - input)``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.HingeEmbeddingLoss(reduction="none")(nbgrad.tensor([0.25, 0.25]), nbgrad.tensor([1.0, -1.0]))
+    tensor([0.2500, 0.7500])
+    """
 
     def __init__(
         self, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
@@ -262,7 +283,13 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """What the first input lacks of being greater (target 1) or smaller (-1) than the second by the margin."""
+    """What the first input lacks of being greater (target 1) or smaller (-1) than the second by the margin.
+
+    >>> import nbgrad
+    >>> x, y = nbgrad.tensor([1.0, 1.0]), nbgrad.tensor([0.5, 2.0])
+    >>> nbgrad.nn.MarginRankingLoss(margin=1.0, reduction="none")(x, y, nbgrad.ones(2))
+    tensor([0.5000, 2.0000])
+    """
 
     def __init__(
         self, margin: float = 0.0, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
@@ -276,7 +303,12 @@ class MarginRankingLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """log(1 + e**(-target * input)), for targets 1 and -1."""
+    """log(1 + e**(-target * input)), for targets 1 and -1.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.SoftMarginLoss(reduction="none")(nbgrad.tensor([2.0, 2.0]), nbgrad.tensor([1.0, -1.0]))
+    tensor([0.1269, 2.1269])
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Both of one shape."""
@@ -284,7 +316,13 @@ class SoftMarginLoss(_Loss):
 
 
 class TripletMarginLoss(_Loss):
-    """What an anchor lacks of being nearer to the positive than to the negative by the margin."""
+    """What an anchor lacks of being nearer to the positive than to the negative by the margin.
+
+    >>> import nbgrad
+    >>> anchor, positive, negative = nbgrad.zeros(1, 2), nbgrad.tensor([[3.0, 4.0]]), nbgrad.tensor([[0.0, 2.0]])
+    >>> nbgrad.nn.TripletMarginLoss(margin=1.0)(anchor, positive, negative)
+    tensor(4.0000)
+    """
 
     def __init__(
         self,
@@ -310,6 +348,11 @@ class KLDivLoss(_Loss):
 
     Args:
         log_target: the target is a logarithm too.
+
+    >>> import nbgrad
+    >>> target = nbgrad.tensor([[0.5, 0.5]])
+    >>> nbgrad.nn.KLDivLoss(reduction="batchmean")(nbgrad.tensor([[0.25, 0.75]]).log(), target)
+    tensor(0.1438)
     """
 
     reductions = ("mean", "sum", "none", "batchmean")
@@ -326,7 +369,12 @@ class KLDivLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """Minus the logarithm of the Poisson probability of the target: see ``functional.poisson_nll_loss``."""
+    """Minus the logarithm of the Poisson probability of the target: see ``functional.poisson_nll_loss``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.PoissonNLLLoss(reduction="none")(nbgrad.tensor([0.0, 1.0]), nbgrad.tensor([1.0, 2.0]))
+    tensor([1.0000, 0.7183])
+    """
 
     def __init__(
         self,
@@ -346,7 +394,12 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """Minus the logarithm of the normal density of the target: see ``functional.gaussian_nll_loss``."""
+    """Minus the logarithm of the normal density of the target: see ``functional.gaussian_nll_loss``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.GaussianNLLLoss(reduction="none")(nbgrad.tensor([0.0, 2.0]), nbgrad.zeros(2), nbgrad.ones(2))
+    tensor([0., 2.])
+    """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
@@ -396,7 +449,12 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class PairwiseDistance(Module):
-    """The p-norm of the differences of vectors: see ``functional.pairwise_distance``."""
+    """The p-norm of the differences of vectors: see ``functional.pairwise_distance``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.PairwiseDistance()(nbgrad.tensor([[3.0, 4.0]]), nbgrad.zeros(1, 2))
+    tensor([5.0000])
+    """
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
         super().__init__()
@@ -408,7 +466,12 @@ class PairwiseDistance(Module):
 
 
 class CosineSimilarity(Module):
-    """The cosine of the angle between vectors: see ``functional.cosine_similarity``."""
+    """The cosine of the angle between vectors: see ``functional.cosine_similarity``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.CosineSimilarity()(nbgrad.tensor([[1.0, 0.0], [1.0, 1.0]]), nbgrad.tensor([[1.0, 1.0], [2.0, 2.0]]))
+    tensor([0.7071, 1.0000])
+    """
 
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         super().__init__()
@@ -420,7 +483,13 @@ class CosineSimilarity(Module):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """``TripletMarginLoss`` with a distance of your own, by default ``PairwiseDistance``."""
+    """``TripletMarginLoss`` with a distance of your own, by default ``PairwiseDistance``.
+
+    >>> import nbgrad
+    >>> loss = nbgrad.nn.TripletMarginWithDistanceLoss(distance_function=lambda x, y: (x - y).abs().sum(-1))
+    >>> loss(nbgrad.zeros(1, 2), nbgrad.tensor([[1.0, 2.0]]), nbgrad.tensor([[0.0, 2.0]]))
+    tensor(2.)
+    """
 
     def __init__(
         self,

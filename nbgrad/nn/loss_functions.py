@@ -10,6 +10,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import RangeError, ShapeError
+from ..dispatch.device_requirements import require
 from ..modes.autocast import casts
 from ..ops.losses import old_reduction, reduced
 from ..tensors.batch_levels import is_batched
@@ -47,6 +48,11 @@ def cosine_embedding_loss(
 
     Raises:
         ShapeError: not a target for each sample. RangeError: another reduction.
+
+    >>> import nbgrad
+    >>> x, y = nbgrad.tensor([[1.0, 0.0], [1.0, 1.0]]), nbgrad.tensor([[1.0, 1.0], [2.0, 2.0]])
+    >>> cosine_embedding_loss(x, y, nbgrad.tensor([1.0, -1.0]))
+    tensor(0.6464)
     """
     reduction = old_reduction(size_average, reduce, reduction)
     if not input1.ndim == input2.ndim == target.ndim + 1:
@@ -72,7 +78,12 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The input where the target is 1, margin - input (at least 0) where it is -1."""
+    """The input where the target is 1, margin - input (at least 0) where it is -1.
+
+    >>> import nbgrad
+    >>> hinge_embedding_loss(nbgrad.tensor([0.25, 0.25]), nbgrad.tensor([1.0, -1.0]), reduction="none")
+    tensor([0.2500, 0.7500])
+    """
     reduction = old_reduction(size_average, reduce, reduction)
     far = nbgrad.where(target != 1, (margin - input).clamp_min(0), 0.0)
     return reduced("hinge_embedding_loss", far + nbgrad.where(target != -1, input, 0.0), reduction)
@@ -88,7 +99,12 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """margin - target (input1 - input2), at least 0: the first input is to be greater where the target is 1, smaller where -1."""
+    """margin - target (input1 - input2), at least 0: the first input is to be greater where the target is 1, smaller where -1.
+
+    >>> import nbgrad
+    >>> margin_ranking_loss(nbgrad.tensor([1.0, 1.0]), nbgrad.tensor([0.5, 2.0]), nbgrad.ones(2), margin=1.0, reduction="none")
+    tensor([0.5000, 2.0000])
+    """
     reduction = old_reduction(size_average, reduce, reduction)
     require_same_rank("margin_ranking_loss", input1=input1, input2=input2, target=target)
     return reduced("margin_ranking_loss", (margin - target * (input1 - input2)).clamp_min(0), reduction)
@@ -121,6 +137,10 @@ def triplet_margin_loss(
     """The distance to the positive, plus the margin, less the distance to the negative; at least 0.
 
     With ``swap`` the distance between positive and negative counts where it is smaller.
+
+    >>> import nbgrad
+    >>> triplet_margin_loss(nbgrad.zeros(1, 2), nbgrad.tensor([[3.0, 4.0]]), nbgrad.tensor([[0.0, 2.0]]))
+    tensor(4.0000)
     """
     reduction = old_reduction(size_average, reduce, reduction)
 
@@ -152,7 +172,13 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """``triplet_margin_loss`` with a distance of your own."""
+    """``triplet_margin_loss`` with a distance of your own.
+
+    >>> import nbgrad
+    >>> positive, negative = nbgrad.tensor([[1.0, 2.0]]), nbgrad.tensor([[0.0, 2.0]])
+    >>> triplet_margin_with_distance_loss(nbgrad.zeros(1, 2), positive, negative, swap=True)
+    tensor(2.2361)
+    """
     check_margin("triplet_margin_loss", margin)
     require_same_rank("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
     distance = distance_function or nbgrad.pairwise_distance
@@ -166,7 +192,12 @@ def triplet_margin_with_distance_loss(
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """log(1 + e**(-target * input)), for targets 1 and -1."""
+    """log(1 + e**(-target * input)), for targets 1 and -1.
+
+    >>> import nbgrad
+    >>> soft_margin_loss(nbgrad.tensor([2.0, 2.0]), nbgrad.tensor([1.0, -1.0]), reduction="none")
+    tensor([0.1269, 2.1269])
+    """
     reduction = old_reduction(size_average, reduce, reduction)
     return reduced("soft_margin_loss", -nbgrad.logsigmoid(target * input), reduction)
 
@@ -179,7 +210,12 @@ def multilabel_soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean over classes of the cross-entropies of yes-or-no targets and the sigmoids of scores."""
+    """The mean over classes of the cross-entropies of yes-or-no targets and the sigmoids of scores.
+
+    >>> import nbgrad
+    >>> multilabel_soft_margin_loss(nbgrad.tensor([[2.0, -2.0]]), nbgrad.tensor([[1.0, 0.0]]))
+    tensor(0.1269)
+    """
     reduction = old_reduction(size_average, reduce, reduction)
     losses = -(target * nbgrad.logsigmoid(input) + (1 - target) * nbgrad.logsigmoid(-input))
     losses = losses if weight is None else losses * weight
@@ -197,7 +233,12 @@ def multi_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean over wrong classes of (margin - right score + wrong score, at least 0) to the power p, 1 or 2."""
+    """The mean over wrong classes of (margin - right score + wrong score, at least 0) to the power p, 1 or 2.
+
+    >>> import nbgrad
+    >>> multi_margin_loss(nbgrad.tensor([[0.5, 1.0, 0.25]]), nbgrad.tensor([1]))
+    tensor(0.2500)
+    """
     reduction = old_reduction(size_average, reduce, reduction)
     if p not in (1, 2):
         raise RangeError(f"multi_margin_loss: p is {p}, expected 1 or 2.")
@@ -226,6 +267,10 @@ def poisson_nll_loss(
     """Minus the logarithm of the Poisson probability of the target, the input being the rate or its logarithm.
 
     ``full`` adds Stirling's approximation of the logarithm of the target's factorial.
+
+    >>> import nbgrad
+    >>> poisson_nll_loss(nbgrad.tensor([0.0, 1.0]), nbgrad.tensor([1.0, 2.0]), reduction="none")
+    tensor([1.0000, 0.7183])
     """
     reduction = old_reduction(size_average, reduce, reduction)
     losses = input.exp() - target * input if log_input else input - target * (input + eps).log()
@@ -247,14 +292,18 @@ def gaussian_nll_loss(
 
     Raises:
         RangeError: a negative variance. ShapeError: a variance of another shape.
+
+    >>> import nbgrad
+    >>> gaussian_nll_loss(nbgrad.tensor([0.0, 2.0]), nbgrad.zeros(2), nbgrad.ones(2), reduction="none")
+    tensor([0., 2.])
     """
     spread: Any = var if isinstance(var, Tensor) else nbgrad.full_like(input, var)
     if spread.ndim == input.ndim - 1 and tuple(spread.shape) == tuple(input.shape[:-1]):
         spread = spread.unsqueeze(-1)
     if spread.ndim != input.ndim or any(own not in (1, size) for own, size in zip(spread.shape, input.shape)):
         raise ShapeError(f"gaussian_nll_loss: var is {list(spread.shape)}, input {list(input.shape)}, expected its sizes, or 1.")
-    if not is_batched(spread) and bool((spread < 0).any()):
-        raise RangeError("gaussian_nll_loss: var has negative numbers.")
+    if not is_batched(spread):
+        require((spread < 0).any().logical_not(), RangeError, "gaussian_nll_loss: var has negative numbers.")
     # The bound has no gradient of its own, as torch's.
     spread = spread + (spread.detach().clamp_min(eps) - spread.detach())
     losses = 0.5 * (spread.log() + (input - target) ** 2 / spread)

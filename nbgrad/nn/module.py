@@ -14,19 +14,7 @@ from ..graph.edges import RemovableHandle
 from .buffers import Buffer
 from .conversions import Convertible
 from .hooks import ForwardHook, HookTable, ModuleHooks
-from .members import (
-    BUFFER,
-    BUFFERS,
-    MODULE,
-    PARAMETER,
-    TRANSIENT,
-    MemberError,
-    Members,
-    first_seen,
-    join,
-    registered,
-    when_registered,
-)
+from .members import BUFFER, BUFFERS, MODULE, PARAMETER, TRANSIENT, MemberError, Members, first_seen, registered, when_registered
 from .state import IncompatibleKeys, Stateful
 from .utils import zero_grads
 
@@ -240,7 +228,7 @@ class Module(Stateful, Convertible):
     def _own(self, *kinds: str) -> list[tuple[str, Any]]:
         """Names and values of the module's own attributes of ``kinds``, without those that are None."""
         values = self.__dict__
-        return [(name, values[name]) for name, kind in self._kinds_.items() if kind in kinds and values[name] is not None]
+        return [(name, values[name]) for name, kind in values["_kinds_"].items() if kind in kinds and values[name] is not None]
 
     @property
     def _parameters(self) -> Members:  # torch's names
@@ -275,8 +263,10 @@ class Module(Stateful, Convertible):
         if remove_duplicate:
             memo.add(self)
         yield prefix, self
-        for name, module in self._own(MODULE):
-            yield from module.named_modules(memo, join(prefix, name), remove_duplicate)
+        values, within = self.__dict__, f"{prefix}." if prefix else ""
+        for name, kind in tuple(values["_kinds_"].items()):  # as ``_own``, whose list takes as long as all of the rest
+            if kind == MODULE and (module := values[name]) is not None:
+                yield from module.named_modules(memo, within + name, remove_duplicate)
 
     def _named(self, prefix: str, recurse: bool, remove_duplicate: bool, *kinds: str) -> Iterator[tuple[str, Any]]:
         return self._named_members(lambda module: module._own(*kinds), prefix, recurse, remove_duplicate)
@@ -286,10 +276,13 @@ class Module(Stateful, Convertible):
     ) -> Iterator[tuple[str, Any]]:
         """What ``get_members_fn(module)`` gives, pairs of names and objects, of each module, with dotted names; no None."""
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
-        found = (
-            (join(path, name), value) for path, module in modules for name, value in get_members_fn(module) if value is not None
-        )
-        return first_seen(found, remove_duplicate)
+        seen: set[int] = set()
+        for path, module in modules:
+            for name, value in get_members_fn(module):
+                if value is None or (remove_duplicate and id(value) in seen):
+                    continue
+                seen.add(id(value))
+                yield f"{path}.{name}" if path else name, value
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True

@@ -116,13 +116,24 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalisation of ``(batch, channels, height, width)``."""
+    """Batch normalisation of ``(batch, channels, height, width)``.
+
+    >>> import nbgrad
+    >>> x = nbgrad.tensor([1.0, 3.0]).reshape(2, 1, 1, 1)
+    >>> nbgrad.nn.BatchNorm2d(1)(x).detach().flatten()
+    tensor([-1.0000,  1.0000])
+    """
 
     ranks = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch normalisation of ``(batch, channels, depth, height, width)``."""
+    """Batch normalisation of ``(batch, channels, depth, height, width)``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.BatchNorm3d(2)(nbgrad.zeros(3, 2, 4, 4, 4)).shape
+    nbgrad.Size([3, 2, 4, 4, 4])
+    """
 
     ranks = (5,)
 
@@ -132,6 +143,10 @@ class GroupNorm(Module):
 
     Raises:
         RangeError: the channels cannot be divided into so many groups. DivisionError: no groups.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.GroupNorm(2, 4, affine=False)(nbgrad.tensor([[1.0, 3.0, 10.0, 30.0]]))
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
 
     weight: Parameter | None
@@ -172,7 +187,12 @@ class GroupNorm(Module):
 
 
 class RMSNorm(Module):
-    """Divided by the root of the mean square over the trailing dimensions, times a learnt weight: see ``functional.rms_norm``."""
+    """Divided by the root of the mean square over the trailing dimensions, times a learnt weight: see ``functional.rms_norm``.
+
+    >>> import nbgrad
+    >>> nbgrad.nn.RMSNorm(2, elementwise_affine=False)(nbgrad.tensor([[3.0, 4.0]]))
+    tensor([[0.8485, 1.1314]])
+    """
 
     weight: Parameter | None
 

@@ -170,6 +170,11 @@ def instance_norm(
     """Each channel of each sample shifted and scaled to mean 0 and variance 1: see ``batch_norm``.
 
     Source: Ulyanov, Vedaldi, Lempitsky, "Instance Normalization", 2016.
+
+    >>> import nbgrad
+    >>> instance_norm(nbgrad.tensor([[[1.0, 3.0], [10.0, 30.0]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
@@ -198,6 +203,10 @@ def group_norm(
         ShapeError: the channels cannot be divided into so many groups.
 
     Source: Wu, He, "Group Normalization", 2018.
+
+    >>> import nbgrad
+    >>> group_norm(nbgrad.tensor([[1.0, 3.0, 10.0, 30.0]]), 2)
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
     if input.ndim < 2 or num_groups < 1 or input.shape[1] % num_groups:
         raise ShapeError(f"group_norm: input is {list(input.shape)}, expected channels that {num_groups} groups divide.")
@@ -217,6 +226,10 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | No
         ShapeError: the shape does not end in ``normalized_shape``.
 
     Source: Zhang, Sennrich, "Root Mean Square Layer Normalization", 2019.
+
+    >>> import nbgrad
+    >>> rms_norm(nbgrad.tensor([[3.0, 4.0]]), (2,))
+    tensor([[0.8485, 1.1314]])
     """
     shape = tuple(normalized_shape)
     layout = input.layout

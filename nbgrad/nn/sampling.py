@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import nbgrad
 
@@ -95,20 +94,15 @@ def grid_sample(
         raise ShapeError(f"grid_sample: input is {list(input.shape)}, expected elements.")
     half = input.dtype.itemsize == 2
     x, places = (input.float(), grid.float()) if half else (input, grid)
-    found = []
-    for k, size in enumerate(sizes):
-        at = places[..., spatial - 1 - k]
-        at = (at + 1) * ((size - 1) / 2) if align_corners else (at + 1) * (size / 2) - 0.5
-        found.append(at if mode == "bicubic" else inside(at, size, padding_mode, bool(align_corners)))
-    taps = [taps_at(at, mode) for at in found]
-    table = x.flatten(2)
-    total, outside = None, padding_mode if mode == "bicubic" else "zeros"
-    for corner in itertools.product(*taps):
-        term = picked(table, [each[0] for each in corner], sizes, outside, bool(align_corners))
-        for _, weight in corner:
-            term = term if weight is None else term * weight.unsqueeze(1)
-        total = term if total is None else total + term
-    assert total is not None
+    align, cubed, taps = bool(align_corners), mode == "bicubic", []
+    for size, at in zip(sizes, reversed(places.flatten(1, -2).unbind(-1))):
+        at = (at + 1) * ((size - 1) / 2) if align else (at + 1) * (size / 2) - 0.5
+        found, weights = taps_at(at if cubed else inside(at, size, padding_mode, align), mode)
+        taps.append((inside(found, size, padding_mode, align) if cubed else found, weights))
+    elements = picked(x.flatten(2), [found for found, _ in taps], sizes)
+    weight = combined([weights for _, weights in taps if weights is not None], lambda above, own: above * own)
+    total = (elements if weight is None else elements * weight.transpose(0, 1).unsqueeze(1)).sum(2)
+    total = total.reshape((*x.shape[:2], *grid.shape[1:-1]))
     return total.to(input.dtype) if half else total
 
 
@@ -125,15 +119,15 @@ def inside(at: Tensor, size: int, padding_mode: str, align: bool) -> Tensor:
     return at if padding_mode == "zeros" else at.clamp(0, size - 1)
 
 
-def taps_at(at: Tensor, mode: str) -> list[tuple[Tensor, Tensor | None]]:
-    """The places that a coordinate takes elements from, as whole numbers of its dtype, and the weights."""
+def taps_at(at: Tensor, mode: str) -> tuple[Tensor, Tensor | None]:
+    """Where a coordinate takes elements from, whole numbers of its dtype, and the weights: shape ``(taps, n, places)``."""
     if mode == "nearest":
-        return [(at.detach().round(), None)]
+        return at.detach().round().unsqueeze(0), None
     low = at.detach().floor()
     part = at - low
     if mode == "bilinear":
-        return [(low, 1 - part), (low + 1, part)]
-    return [(low + k, cubic(part - k if k <= 0 else k - part)) for k in range(-1, 3)]
+        return nbgrad.stack([low, low + 1]), nbgrad.stack([1 - part, part])
+    return nbgrad.stack([low - 1, low, low + 1, low + 2]), cubic(nbgrad.stack([part + 1, part, 1 - part, 2 - part]))
 
 
 def cubic(distance: Tensor) -> Tensor:
@@ -142,17 +136,28 @@ def cubic(distance: Tensor) -> Tensor:
     return nbgrad.where(distance <= 1, near, far)
 
 
-def picked(table: Tensor, places: list[Tensor], sizes: tuple[int, ...], padding_mode: str, align: bool) -> Tensor:
-    """Elements of ``(n, c, elements)`` at places, ``(n, c, *out)``; 0 where a place is outside."""
-    index, known = None, None
-    for at, size in zip(places, sizes):
-        at = inside(at, size, padding_mode, align)
-        within = (at >= 0) & (at <= size - 1)
-        known = within if known is None else known & within
-        whole = nbgrad.where(within, at, 0.0).to(nbgrad.int64)
-        index = whole if index is None else index * size + whole
+def combined(directions: list[Tensor], combine: Callable[[Tensor, Tensor], Tensor]) -> Tensor | None:
+    """What the taps of each direction say, ``(taps, n, places)``, for every choice of one in each; the last changes first."""
+    total = None
+    for own in directions:
+        total = own if total is None else combine(total.unsqueeze(1), own).flatten(0, 1)
+    return total
+
+
+def picked(table: Tensor, taps: list[Tensor], sizes: tuple[int, ...]) -> Tensor:
+    """Elements of ``(n, c, elements)`` at all choices of taps, ``(n, c, taps, places)``; 0 where one is outside.
+
+    All are looked up by one call, so that backward is one, too.
+    """
+    wholes, within = [], []
+    for at, size in zip(taps, sizes):
+        within.append(at.clamp(0, size - 1) == at)
+        wholes.append(nbgrad.where(within[-1], at, 0.0).to(nbgrad.int64))
+    beyond = iter(sizes[1:])
+    index = combined(wholes, lambda above, own: above * next(beyond) + own)
+    known = combined(within, lambda above, own: above & own)
     assert index is not None and known is not None
-    flat = index.flatten(1).unsqueeze(1)
-    found = table.gather(2, flat.expand(table.shape[0], table.shape[1], flat.shape[2]))
-    found = found.reshape((*table.shape[:2], *index.shape[1:]))
-    return nbgrad.where(known.unsqueeze(1), found, 0.0)
+    count, samples, places = index.shape
+    flat = index.transpose(0, 1).reshape((samples, 1, count * places))
+    found = table.gather(2, flat.expand(samples, table.shape[1], count * places))
+    return nbgrad.where(known.transpose(0, 1).unsqueeze(1), found.reshape((*table.shape[:2], count, places)), 0.0)

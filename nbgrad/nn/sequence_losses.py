@@ -10,6 +10,7 @@ import numpy as np
 import nbgrad
 
 from .. import Tensor
+from ..base.calls import CALLS
 from ..base.errors import RangeError, ShapeError
 from ..modes.autocast import casts
 from ..ops.losses import check_reduction, old_reduction, reduced
@@ -103,29 +104,35 @@ def path_losses(x: Tensor, table: Tensor, lengths: np.ndarray, sizes: np.ndarray
     def constant(values: Any, dtype: Any = None) -> Tensor:
         return nbgrad.tensor(values, dtype=dtype, device=x.device)
 
-    beyond = constant(np.arange(table.shape[1]) >= sizes[:, None])
-    if table.numel() and not ((table >= 0) & (table < classes) | beyond).all():
+    shorter = np.arange(table.shape[1]) >= sizes[:, None]
+    inside = (table >= 0) & (table < classes)
+    if shorter.any():
+        beyond = constant(shorter)
+        inside, table = inside | beyond, nbgrad.where(beyond, blank, table)
+    if table.numel() and not inside.all():
         raise RangeError(f"ctc_loss: a target is not one of {classes} classes.")
-    table = nbgrad.where(beyond, blank, table)
-    blanks = nbgrad.full((samples, table.shape[1], 1), blank, dtype=nbgrad.int64, device=x.device)
-    first = nbgrad.full((samples, 1), blank, dtype=nbgrad.int64, device=x.device)
-    path = nbgrad.cat([first, nbgrad.cat([table.unsqueeze(-1), blanks], -1).reshape((samples, states - 1))], 1)
+    blanks = nbgrad.full((samples, table.shape[1] + 3), blank, dtype=nbgrad.int64, device=x.device)
+    between = nbgrad.stack([table, blanks[:, 3:]], -1).reshape((samples, states - 1))
+    path = nbgrad.cat([blanks[:, :1], between], 1)
     scores = x.gather(2, path.expand(steps, samples, states)).clamp(min=NEVER)
-    never = nbgrad.full((samples, 2), NEVER, dtype=x.dtype, device=x.device)
-    before = nbgrad.full((samples, 2), blank, dtype=nbgrad.int64, device=x.device)
-    skips = (path != blank) & (path != nbgrad.cat([before, path], 1)[:, :states])
-    alive = constant(np.arange(steps)[:, None, None] < lengths[:, None])
-    sums = nbgrad.where(constant(np.arange(states) == 0).expand(samples, states), 0.0, never[:, :1]).to(x.dtype)
-    for t in range(steps):
-        padded = nbgrad.cat([never, sums], 1)
-        ways = [sums, padded[:, 1 : states + 1]]
-        if t:  # a path begins with the first blank or the first class
-            ways.append(nbgrad.where(skips, padded[:, :states], NEVER))
-        sums = nbgrad.where(alive[t], nbgrad.logsumexp(nbgrad.stack(ways), 0) + scores[t], sums)
-    last = sums.gather(1, constant(2 * sizes[:, None]))
-    other = sums.gather(1, constant(np.maximum(2 * sizes[:, None] - 1, 0)))
-    other = nbgrad.where(constant((sizes > 0) & (lengths > 0)).unsqueeze(1), other, NEVER)
-    return -nbgrad.logsumexp(nbgrad.cat([last, other], 1), 1)
+    skips = (path != blank) & (path != nbgrad.cat([blanks[:, :2], path], 1)[:, :states])
+    barrier = nbgrad.where(skips, 0.0, NEVER).to(x.dtype)
+    always = int(lengths.min(initial=steps))
+    alive = constant(np.arange(steps)[:, None, None] < lengths[:, None]) if always < steps else None
+    # Before the first draw all paths are where the first blank is: no skip leads on from there.
+    padding = np.full((samples, states + 2), NEVER)
+    padding[:, 2] = 0.0
+    padded = constant(padding, x.dtype)
+    never, sums = padded.narrow(1, 0, 2), padded.narrow(1, 2, states)
+    for t, score in enumerate(scores.unbind(0)):
+        padded = nbgrad.cat([never, sums], 1) if t else padded
+        further = CALLS["path_score"](sums, padded.narrow(1, 1, states), padded.narrow(1, 0, states), barrier, score)
+        sums = further if alive is None or t < always else nbgrad.where(alive[t], further, sums)
+    ends = sums.gather(1, constant(np.maximum(2 * sizes[:, None] - np.arange(2), 0)))
+    alone = (sizes == 0) | (lengths == 0)
+    if alone.any():  # the last blank has no class before it that a path could end with
+        ends = nbgrad.where(constant(alone[:, None] & (np.arange(2) == 1)), NEVER, ends)
+    return -nbgrad.logsumexp(ends, 1)
 
 
 @casts(cpu="single", cuda="single")

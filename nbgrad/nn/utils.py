@@ -266,12 +266,13 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
 
 # Names of modules that import this one: they are asked for late.
 REPARAMETRISED = ("remove_spectral_norm", "remove_weight_norm", "skip_init", "spectral_norm", "weight_norm")
+FORMATS = ("convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format")
 FUSION = ("fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights")
 
 
 def __getattr__(name: str) -> Any:
     """Functions of modules that import this one; torch's paths: ``nbgrad.nn.utils.rnn``."""
-    for module, names in (("reparametrised", REPARAMETRISED), ("fusion", FUSION)):
+    for module, names in (("reparametrised", REPARAMETRISED), ("weight_formats", FORMATS), ("fusion", FUSION)):
         if name in names:
             return getattr(import_module(f"nbgrad.nn.{module}"), name)
     return module_below(__name__, name)

@@ -295,7 +295,7 @@ LETTERS = {1: ("L",), 2: ("H", "W"), 3: ("D", "H", "W")}
 def documented(function, count: int, transposed: bool):
     """The function with what its arguments are, in its docstring."""
     letters = LETTERS[count]
-    function.__doc__ += ARGUMENTS.format(
+    function.__doc__ = (function.__doc__ or "") + ARGUMENTS.format(
         sizes=", ".join(letters),
         kernel=", ".join("k" + letter for letter in letters),
         result=", ".join(letter + "'" for letter in letters),

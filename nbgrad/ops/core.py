@@ -20,7 +20,7 @@ from functools import cache
 from typing import Any, Callable
 
 from ..base.function_attributes import attach, parameter_names
-from .expr import PREDICATES, ZERO, Expr, conjugate, constant, plus, symbol, times
+from .expr import PREDICATES, ZERO, Expr, conjugate, constant, is_multiple, plus, symbol, times
 from .signatures import signature_of
 
 __all__ = [
@@ -82,8 +82,8 @@ class Op:
     kind = "op"
     # What only some kinds declare.
     product = numbers = matrices = pure = refuses_gradient = untracked = severs = unbounded = sized_by_values = draws = total = (
-        False
-    )
+        tells_by_nan
+    ) = False
     integer_divisor: str | None = None
     either = second = ""
     rounds, cheap = True, False
@@ -364,12 +364,13 @@ class General(Op):
         monoid: of a reduction: what its elements are folded with, a name of ``kernels.monoids.MONOIDS``; see NOTE [Folds].
         term: what an element counts as, a scalar formula of ``x``; None for itself. If it is a truth value, its truths are counted.
         near: the term is an element or a number like it, as exact in the operand's precision; else it is computed in double.
-        finish: what becomes of the total, a scalar formula of ``total`` and of ``count``, how many elements there were; of complex
-            numbers, of each part.
+        finish: what becomes of the total, a scalar formula of ``total`` and of ``count``, how many elements there were. Kernels
+            compute it of real numbers: of both parts of a complex total where it is a multiple of that, else those are refused.
         sized_by_values: the shape of the result depends on the operands' values, so that no graph can hold it.
         draws: of the operand only the layout matters: it draws random numbers.
         total: it gives results whatever its operands hold. Of a single launch that is taken for granted; what takes several steps,
             and does not say so, may refuse values, as an index that is out of range.
+        tells_by_nan: what is wrong in its operands becomes a NaN; the operation that the same function calls next tells of it.
         gives: the dtype of the result: ``"same"``; ``"total"`` (of integers and bools int64); ``"floating"`` (the same, integers
             are refused); ``"truth"`` (bool, of uint8 uint8); ``"count"`` (int64).
 
@@ -408,10 +409,11 @@ class General(Op):
         sized_by_values: bool = False,
         draws: bool = False,
         total: bool = False,
+        tells_by_nan: bool = False,
         **options,
     ):
         super().__init__(name, formula, operands, out=out, **options)
-        self.sized_by_values, self.draws, self.total = sized_by_values, draws, total
+        self.sized_by_values, self.draws, self.total, self.tells_by_nan = sized_by_values, draws, total, tells_by_nan
         self.monoid, self.term, self.near, self.finish, self.gives = monoid, term, near, finish, gives
         self.ranks, self.product, self.summand, self.part, self.resolves = ranks, product, summand, part, resolves
         self.renamed, self.second = renamed or {}, second
@@ -430,6 +432,12 @@ class General(Op):
     def finish_expression(self) -> Expr | None:
         """The result of a reduction as an expression of its total; None for the total itself."""
         return None if self.finish is None else _as_expr(self.finish(symbol("total"), symbol("count")))
+
+    @cache
+    def finishes_parts(self) -> bool:
+        """Whether ``finish`` of a complex total is that of its real and its imaginary part."""
+        finish = self.finish_expression()
+        return finish is None or is_multiple(finish, "total")
 
     @cache
     def linear_groups(self) -> tuple[tuple[str, ...], ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import re
 import textwrap
 from functools import lru_cache
 from importlib.resources import files
@@ -78,6 +79,8 @@ def _infix(expr: Expr) -> tuple[str, int]:
         return expr.args[0], ATOM
     if expr.op == "constant":
         return _constant(expr.args[0])
+    if expr.op == "where" and (bound := _bound(expr)):
+        return bound, ATOM
     parts = [_infix(arg) for arg in expr.args]
     if expr.op in BINARY and len(parts) == 2:
         sign, level = BINARY[expr.op]
@@ -86,6 +89,14 @@ def _infix(expr: Expr) -> tuple[str, int]:
     if UNARY.get(expr.op):
         return UNARY[expr.op] + _within(parts[0], PREFIX), PREFIX
     return f"{expr.op}({', '.join(text for text, _ in parts)})", ATOM
+
+
+def _bound(expr: Expr) -> str:
+    """``where(x < c, c, x)``, which kernels take for the greater of two, by the name of that; the empty text of another choice."""
+    condition, yes, no = expr.args
+    name = {"lt": "maximum", "gt": "minimum"}.get(condition.op)
+    is_bound = name and condition.args[0] is no and condition.args[1] is yes
+    return f"{name}({infix(no)}, {infix(yes)})" if is_bound else ""
 
 
 def _constant(value: Any) -> tuple[str, int]:
@@ -178,7 +189,6 @@ def shape_rule(op: Op) -> str:
     return ""
 
 
-# What torch's users call the first two operands.
 def operand_line(op: Op) -> str:
     """The operands by their public names, and by those that formulas give them."""
     public = [public_name(op, name) for name in op.operands]
@@ -306,17 +316,28 @@ def describe(subject: Subject, shown: Shown) -> str:
         shown: what it does not know.
     """
     name, op, doc, signature, like = subject
-    head, _, rest = doc.strip().partition("\n\n")
-    parts = [fill(head), *([textwrap.dedent(rest)] if rest else [])]
+    head, *rest = map(textwrap.dedent, doc.strip().split("\n\n"))
+    stated = next((each.removeprefix(RAISES) for each in rest if each.startswith(RAISES)), "")
+    parts = [fill(head), *(each for each in rest if not each.startswith(RAISES))]
     parts.append(f"Signature: {name}{signature}")
     parts.append(section("Operands", [operand_line(op)]))
     shape, dtype = shape_rule(op), shown.dtypes or dtype_rule(op)
     parts.append(section("Returns", [*([f"Shape: {shape}."] if shape else []), *([f"Dtype: {dtype}."] if dtype else [])]))
-    parts.append(section("Raises", [f"{error}: {when}." for error, when in {**implied_errors(op), **shown.errors}.items()]))
+    parts.append(section("Raises", raised(stated, {**implied_errors(op), **shown.errors})))
     parts.append(derivative_section(like))
     parts.append(forms_section(op, name, numpy_name(name)))
     parts.append(shown.example)
     return "\n\n".join(part for part in parts if part)
+
+
+RAISES = "Raises:\n"
+NEXT_ERROR = re.compile(r"(?<=\.) (?=[A-Z]\w*(?:, [A-Z]\w*)*: )")  # between "RangeError: n < 0." and the next one
+
+
+def raised(stated: str, others: dict[str, str]) -> list[str]:
+    """A line for each error: those that the declaration states in its own words, then others."""
+    own = NEXT_ERROR.split(" ".join(stated.split())) if stated else []
+    return [*own, *(f"{error}: {when}." for error, when in others.items() if error not in stated)]
 
 
 def derivative_section(ops: tuple[Op, ...]) -> str:

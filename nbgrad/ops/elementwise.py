@@ -354,6 +354,75 @@ elementwise(
 )
 
 
+def _powers(x, y, z):
+    """The greatest, and e to the power of each above it."""
+    top = scalar.maximum(scalar.maximum(x, y), z)
+    return top, *(scalar.exp(each - top) for each in (x, y, z))
+
+
+def _log_of_three(x, y, z):
+    top, *powers = _powers(x, y, z)
+    return top + scalar.log(powers[0] + powers[1] + powers[2])
+
+
+def _share_of_three(k, x, y, z):
+    _, *powers = _powers(x, y, z)
+    return powers[k] / (powers[0] + powers[1] + powers[2])
+
+
+def _gamma_proposal(normal, uniform, concentration):
+    d = concentration + where(concentration < 1, 1, 0) - 1 / 3
+    root = 1 + normal * (1 / scalar.sqrt(9 * d))
+    v = where(root > 0, root * root * root, 1)
+    accepted = (scalar.log(uniform) < 0.5 * normal * normal + d * (1 - v + scalar.log(v))) & (root > 0)
+    return where(accepted, scalar.log(d * v), math.nan)
+
+
+elementwise(
+    "gamma_proposal",
+    _gamma_proposal,
+    {"normal": undifferentiable, "uniform": undifferentiable, "concentration": undifferentiable},
+    policy="floating",
+    method=False,
+    function=False,
+    inplace=False,
+    out=False,
+    public="gamma",
+    doc="The logarithm of an event of a Gamma distribution, or of concentration + 1 if that is below 1; NaN if it is not accepted.",
+)
+elementwise(
+    "gamma_event",
+    lambda proposal, uniform, concentration: proposal + where(concentration < 1, scalar.log1p(-uniform) / concentration, 0),
+    {"proposal": undifferentiable, "uniform": undifferentiable, "concentration": undifferentiable},
+    policy="floating",
+    method=False,
+    function=False,
+    inplace=False,
+    out=False,
+    public="gamma",
+    doc="The logarithm of an event of a Gamma distribution, of a proposal that was accepted.",
+)
+
+elementwise(
+    "path_score",
+    lambda x, y, z, barrier, score: _log_of_three(x, y, z + barrier) + score,
+    {
+        "x": lambda x, y, z, barrier: _share_of_three(0, x, y, z + barrier),
+        "y": lambda x, y, z, barrier: _share_of_three(1, x, y, z + barrier),
+        "z": lambda x, y, z, barrier: _share_of_three(2, x, y, z + barrier),
+        "barrier": lambda x, y, z, barrier: _share_of_three(2, x, y, z + barrier),
+        "score": lambda: 1,
+    },
+    policy="floating",
+    method=False,
+    function=False,
+    inplace=False,
+    out=False,
+    public="ctc_loss",
+    doc="log(e**x + e**y + e**(z + barrier)) + score, of finite numbers: what paths that go on in one place have scored.",
+)
+
+
 def by_factor(g, x, y, lowest, logarithm):
     """The cotangent, or the tangent, ``g`` by the first factor of ``x * log(y)``: 0 where that or ``x`` is 0 and so the product is.
 
@@ -388,10 +457,13 @@ elementwise(
     complex=True,
     doc="The tangent of x in radians.",
 )
+# NOTE [Sides of a cut]: on the cut of a complex function the sign of a zero says which side is meant. ``+ 1`` loses that of an
+# imaginary part of -0, and ``1 -`` that of any zero; ``- (-1)`` keeps it. A real 0 comes out as +0, whose root has the infinity
+# that is meant.
 elementwise(
     "asin",
     lambda x: scalar.asin(x),
-    {"x": lambda x: scalar.rsqrt(1 - x * x)},
+    {"x": lambda x: scalar.rsqrt(-x * x - (-1))},
     policy="float",
     complex=True,
     aliases=("arcsin",),
@@ -400,7 +472,7 @@ elementwise(
 elementwise(
     "acos",
     lambda x: scalar.acos(x),
-    {"x": lambda x: -scalar.rsqrt(1 - x * x)},
+    {"x": lambda x: -scalar.rsqrt(-x * x - (-1))},
     policy="float",
     complex=True,
     aliases=("arccos",),
@@ -451,7 +523,7 @@ elementwise(
 elementwise(
     "asinh",
     lambda x: scalar.asinh(x),
-    {"x": lambda x: scalar.rsqrt(x * x + 1)},
+    {"x": lambda x: scalar.rsqrt(x * x - (-1))},
     policy="float",
     complex=True,
     aliases=("arcsinh",),
@@ -460,7 +532,7 @@ elementwise(
 elementwise(
     "acosh",
     lambda x: scalar.acosh(x),
-    {"x": lambda x: scalar.rsqrt(x - 1) * scalar.rsqrt(x + 1)},
+    {"x": lambda x: scalar.rsqrt(x - 1) * scalar.rsqrt(x - (-1))},
     policy="float",
     complex=True,
     aliases=("arccosh",),

@@ -39,6 +39,7 @@ __all__ = [
     "conjugate",
     "plus",
     "guarded",
+    "is_multiple",
     "evaluate",
     "ONE",
     "ZERO",
@@ -312,6 +313,24 @@ def is_affine(expr: Expr) -> bool:
     if expr.op == "mul":
         return any(arg.op == "constant" and isfinite(arg.args[0]) for arg in expr.args) and all(map(is_affine, expr.args))
     return expr.op in ("add", "sub", "neg", "positive") and all(map(is_affine, expr.args))
+
+
+def is_multiple(expr: Expr, name: str) -> bool:
+    """Whether an expression is the symbol ``name`` times something in which that does not occur.
+
+    >>> total, count = symbol("total"), symbol("count")
+    >>> is_multiple(total / count, "total"), is_multiple(scalar.sqrt(total), "total"), is_multiple(total + 1, "total")
+    (True, False, False)
+    """
+    if expr.op == "symbol":
+        return expr.args[0] == name
+    if expr.op in ("add", "sub", "neg", "positive"):
+        return all(is_multiple(arg, name) for arg in expr.args)
+    if expr.op in ("mul", "div"):
+        first, second = expr.args
+        turned = expr.op == "mul" and is_multiple(second, name) and name not in first.symbols()
+        return turned or (is_multiple(first, name) and name not in second.symbols())
+    return False
 
 
 def typed_symbols(expr: Expr) -> list[tuple[str, bool]]:

@@ -254,7 +254,14 @@ def scatter_add(x, dim, index, src):
 
 def index_add(x, dim, index, source, *, alpha=1):
     """``x`` with ``alpha`` times the slices of ``source`` added where ``index`` says."""
-    return x.index_add_source(source if alpha == 1 else source * alpha, dim, index)
+    return x.index_add_source(times(source, alpha), dim, index)
+
+
+def times(source, alpha):
+    """``alpha`` times ``source``, of truth values these or none."""
+    if alpha == 1:
+        return source
+    return source & bool(alpha) if source.layout.dtype is bool_ else source * alpha
 
 
 def index_copy(x, dim, index, source):

@@ -467,8 +467,9 @@ general(
 
 
 def by_length(g, out):
-    """The cotangents of distances over the distances; 0 where points are the same."""
-    return scalar.where(out == 0, 0.0, g / out)
+    """The cotangents of distances over the distances; 0 where points are the same, also for what is differentiated through here."""
+    same = out == 0
+    return scalar.where(same, 0.0, g / scalar.where(same, 1.0, out))
 
 
 general(

@@ -261,6 +261,12 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return weighted("huber_loss", losses, weight, reduction)
 
 
+NO_PROBABILITY = (
+    "binary_cross_entropy: an element of {} is not from 0 to 1. "
+    "Hint: binary_cross_entropy_with_logits takes any input; probabilities are those of sigmoid()."
+)
+
+
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """-y log(x) - (1 - y) log(1 - x) of probabilities x and targets y of one shape, times weight, reduced.
 
@@ -269,12 +275,10 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     """
     reduction = old_reduction(size_average, reduce, reduction)
     require_same_shape("binary_cross_entropy", input, target)
-    if not scalar.are_probabilities(input, target)._everywhere_():  # one pass over both
-        name = "target" if scalar.are_probabilities(input, input)._everywhere_() else "input"
-        raise RangeError(
-            f"binary_cross_entropy: an element of {name} is not from 0 to 1. "
-            "Hint: binary_cross_entropy_with_logits takes any input; probabilities are those of sigmoid()."
-        )
+    probable, told = scalar.are_probabilities(input, target), NO_PROBABILITY.format  # one pass over both
+    if not probable._everywhere_(RangeError, told("input or target")):
+        right = scalar.are_probabilities(input, input)._everywhere_(RangeError, told("input"))
+        raise RangeError(told("target" if right else "input"))
     losses = scalar.probability_difference(input, target)
     return reduced("binary_cross_entropy", losses if weight is None else losses * weight, reduction)
 
@@ -331,6 +335,7 @@ general(
     operands=("x", "target"),
     node="NllLossBackward0",
     public="cross_entropy",
+    tells_by_nan=True,
     doc="logsumexp(row) - row[target] of every row; 0 where the target is ignored.",
     **ROWS,
 )
@@ -354,6 +359,7 @@ general(
     operands=("x", "target"),
     node="NllLossBackward0",
     public="nll_loss",
+    tells_by_nan=True,
     doc="-row[target] of every row; 0 where the target is ignored.",
     **ROWS,
 )
@@ -448,7 +454,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
         ignore_index: a target that counts for nothing.
 
     Raises:
-        RangeError: a target is no class.
+        DimError: a target is no class.
     """
     reduction = old_reduction(size_average, reduce, reduction)
     rows, targets = as_rows("nll_loss", input, target)
@@ -469,7 +475,7 @@ def cross_entropy(
         label_smoothing: the share of the target, 0 to 1, that is spread evenly over all classes.
 
     Raises:
-        RangeError: a target is no class, or label_smoothing out of range.
+        DimError: a target is no class. RangeError: label_smoothing out of range.
     """
     reduction = old_reduction(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:

@@ -10,6 +10,7 @@ tensor there: each is the other's transpose, and is constant in the tensor in wh
 
 from __future__ import annotations
 
+from functools import lru_cache
 from operator import index
 
 from ..base.errors import ArgumentError, RangeError, ShapeError
@@ -125,17 +126,28 @@ def windows(name: str, x, count: int, kernel_size, stride, padding, dilation, ce
     Raises:
         RangeError: numbers that are too small, padding of more than half a kernel. ShapeError: no window fits.
     """
-    shape = pooled_shape(name, x, count)
+    shape, given = pooled_shape(name, x, count), (kernel_size, stride, padding, dilation)
+    # Only of int itself: 2.0 and True would be taken for 2 and 1, which were known.
+    find = windows_of_ints if PLAIN.issuperset(map(type, given)) else windows_in
+    return find(name, shape, count, *given, bool(ceil_mode))
+
+
+def windows_in(name: str, shape: tuple, count: int, kernel_size, stride, padding, dilation, ceil_mode: bool) -> tuple:
+    """``windows`` of the last dimensions."""
     kernel = one_by_one(name, "kernel_size", kernel_size, count, 1)
     none = stride is None or (isinstance(stride, (tuple, list)) and not len(stride))
     step = kernel if none else one_by_one(name, "stride", stride, count, 1)
     around, apart = one_by_one(name, "padding", padding, count, 0), one_by_one(name, "dilation", dilation, count, 1)
     if any(2 * p > (k - 1) * d + 1 for k, p, d in zip(kernel, around, apart)):
         raise RangeError(f"{name}: padding is {padding!r}, expected at most half of kernel_size {kernel_size!r}.")
-    size = tuple([pooled_size(*each, bool(ceil_mode)) for each in zip(shape, kernel, step, around, apart)])
+    size = tuple([pooled_size(*each, ceil_mode) for each in zip(shape, kernel, step, around, apart)])
     if min(size) < 1:
-        raise ShapeError(f"{name}: input {list(x.shape)} has no place for a kernel of {kernel_size!r}. Hint: a smaller one.")
+        raise ShapeError(f"{name}: input of {list(shape)} has no place for a kernel of {kernel_size!r}. Hint: a smaller one.")
     return size, kernel, step, around, apart
+
+
+PLAIN = frozenset((int, type(None)))
+windows_of_ints = lru_cache(maxsize=1024)(windows_in)  # a small pool takes as long as finding its windows
 
 
 def adaptive_windows(name: str, x, count: int, output_size) -> tuple:

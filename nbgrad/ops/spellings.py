@@ -112,8 +112,8 @@ def target_of(op: Op, name: str) -> str | None:
 
 
 def public_name(op: Op, own: str) -> str:
-    """The name that users see of an operand; composites are called by their own."""
-    if isinstance(op, Composite):
+    """The name that users see of an operand; arguments of composites have torch's names, unless the first is called x."""
+    if isinstance(op, Composite) and not (own == "x" and own in op.operands):
         return own
     given = next((name for name, target in op.arguments.items() if target == own), None)
     return given or {"x": "input", "y": "other"}.get(own, own)

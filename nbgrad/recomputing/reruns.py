@@ -7,6 +7,7 @@ hooks that put the k-th tensor saved into the k-th holder that is still alive, a
   1. inputs are saved like any node's: a write to one is found out, and hooks outside see them. So checkpoints nest.
   2. the graph of the second run is dropped with it: gradients flow through the nodes of the first.
   3. passes are told apart by their number: a graph that is kept is recomputed in each.
+  4. what the function itself writes to after it was saved is found out by the second run's versions, as without a checkpoint.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, Callable, ContextManager, Iterable, Iterator, Sequence
 from ..base.errors import GradError, VersionError
 from ..base.grad_mode import enable_grad
 from ..creation.generators import Generator, default_generators, restore
-from ..graph.saved import SavedTensor, active_hooks, pack_tensor, saved_tensors_hooks, unpacked
+from ..graph.saved import SavedTensor, active_hooks, pack_tensor, saved_tensors_hooks, unpacked, version_error
 from ..graph.task import current_graph_task_id, queue_callback
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
@@ -108,7 +109,8 @@ class GraphExecGroup:
 
 
 class Holder(dict):
-    """What stands for a saved tensor between forward and backward: ``{pass: the tensor}``, once it is there until it is unpacked.
+    """What stands for a saved tensor between forward and backward: ``{pass: (the tensor, its version)}``, once it is there until
+    it is unpacked.
 
     A dict itself: one is made for every tensor that a checkpointed function saves.
     """
@@ -163,6 +165,7 @@ class Frame:
 
         Raises:
             CheckpointError: the second run saved something else, or the tensor was taken already.
+            VersionError: the function wrote to the tensor after it had been saved.
         """
         run = GraphExecGroup._get_current_group() or current_graph_task_id()
         if run == OUTSIDE:
@@ -177,13 +180,13 @@ class Frame:
                 "checkpoint: a saved tensor that was already unpacked once in this pass is asked for again. "
                 "Hint: read ctx.saved_tensors once."
             )
-        return holder.pop(run)
+        return unwritten(*holder.pop(run))
 
     def unpack_outside(self, holder: Holder) -> Tensor:
         """Somebody looks at a saved tensor outside of a pass: everything is computed for this one."""
         try:
             self.recompute(OUTSIDE)
-            return holder[OUTSIDE]
+            return unwritten(*holder[OUTSIDE])
         finally:
             self.forget(OUTSIDE)
 
@@ -205,6 +208,17 @@ class Frame:
             holder = reference()
             if holder is not None:
                 holder.pop(run, None)
+
+
+def unwritten(value: Tensor, version: int) -> Tensor:
+    """A tensor that a second run saved.
+
+    Raises:
+        VersionError: the function wrote to it afterwards.
+    """
+    if value._storage_.version != version:
+        raise version_error("checkpoint", "a tensor that the function saves for backward", value, version)
+    return value
 
 
 OUTSIDE = -1  # current_graph_task_id() where no pass is running
@@ -256,7 +270,7 @@ class Refill:
         holder = frame.holders[place]()
         if holder is None:
             return
-        holder[self.run] = value
+        holder[self.run] = value, value._storage_.version
         if frame.describe is None or value.layout is frame.layouts[place]:
             return
         first, second = frame.describe(frame.layouts[place]), frame.describe(value.layout)

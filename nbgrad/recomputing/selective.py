@@ -1,8 +1,8 @@
 """Selective checkpointing: a policy says, by operation, which results of a checkpointed function are kept after all.
 
-NOTE [Selection]: of the first run the results that the policy names are kept, in the order of each operation's calls. In the second
-run such a call launches nothing: it is recorded with the kept result, so that the tensors it saves come in the same order. Calls
-made by other calls belong to those, and are not asked about. Views are always made anew: they cost nothing.
+NOTE [Kept results]: of the first run the results that the policy names are kept, in the order of each operation's calls. In the
+second run such a call launches nothing: it is recorded with the kept result, so that the tensors it saves come in the same order.
+Calls made by other calls belong to those, and are not asked about. Views are always made anew: they cost nothing.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ KEPT = (
     CheckpointPolicy.PREFER_CPU_OFFLOAD,
 )
 
-# Operations whose results are never kept: see NOTE [Selection].
+# Operations whose results are never kept: see NOTE [Kept results].
 SAC_IGNORED_OPS = frozenset(name for name, op in OPS.items() if isinstance(op, Movement))
 
 
@@ -206,7 +206,7 @@ active = _Active()
 
 
 class Selection:
-    """The interpreter of NOTE [Selection]."""
+    """The interpreter of NOTE [Kept results]."""
 
     def concerns(self, call: Call) -> bool:
         """Calls of a function that is run selectively; of custom Functions, the calls inside."""

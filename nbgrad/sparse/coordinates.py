@@ -12,31 +12,24 @@ from ..base.dtypes import bool_
 if TYPE_CHECKING:
     from .layouts import SparseLayout
 
-__all__ = ["compressed", "found_among", "in_order", "keys", "lines_of", "places", "spread", "stretches", "summed_at"]
+__all__ = ["compressed", "found_among", "in_order", "keys", "lines_of", "spread", "stretches", "summed_at"]
 
 
 def keys(at: Tensor, shape: Any) -> Tensor:
     """Places as numbers that sort as they do."""
-    key = nbgrad.zeros_like(at[0]) if at.shape[0] else at.new_zeros(at.shape[1])
-    for row, size in zip(at, shape):
+    if not at.shape[0]:
+        return at.new_zeros(at.shape[1])
+    key, *further = at.unbind(0)
+    for row, size in zip(further, shape[1:]):
         key = key * size + row
     return key
-
-
-def places(key: Tensor, shape: Any) -> Tensor:
-    """The places that numbers stand for."""
-    rows = []
-    for size in reversed(tuple(shape)):
-        rows.append(key % max(size, 1))
-        key = key // max(size, 1)
-    return nbgrad.stack(rows[::-1]) if rows else key.new_empty(0, key.shape[0])
 
 
 def summed_at(at: Tensor, values: Tensor, shape: Any) -> tuple[Tensor, Tensor]:
     """Places in order, each once, and the sums of the values there."""
     key, group = keys(at, shape).unique(return_inverse=True)
     sums = values.new_zeros(key.shape[0], *values.shape[1:]).index_add(0, group, values)
-    return places(key, shape[: at.shape[0]]), sums
+    return at.new_zeros(at.shape[0], key.shape[0]).index_copy(1, group, at), sums
 
 
 def compressed(lines: Tensor, count: int) -> Tensor:

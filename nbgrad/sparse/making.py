@@ -53,8 +53,16 @@ def require_within(name: str, what: str, numbers: Tensor, size: int) -> None:
     Raises:
         DimError: there is one.
     """
-    if numbers.numel() and not 0 <= int(numbers.min()) <= int(numbers.max()) < size:
-        raise DimError(f"{name}: {what} are from {int(numbers.min())} to {int(numbers.max())}, expected 0 to {size - 1}.")
+    if not numbers.numel():
+        return
+    least, most = int(numbers.min()), int(numbers.max())
+    if not 0 <= least <= most < size:
+        raise outside(name, what, least, most, size)
+
+
+def outside(name: str, what: str, least: int, most: int, size: int) -> DimError:
+    """What is said of places that are outside."""
+    return DimError(f"{name}: {what} are from {least} to {most}, expected 0 to {size - 1}.")
 
 
 def sparse_coo_tensor(
@@ -106,8 +114,10 @@ def sparse_coo_tensor(
             f"{name}: size is {list(size)}, indices are {list(at.shape)}, values {list(given.shape)}: "
             "expected a size for each row of indices, then those of a value."
         )
-    for k, row in enumerate(at):
-        require_within(name, f"indices[{k}]", row, size[k])
+    if at.numel():
+        for k, (least, most) in enumerate(zip(at.amin(1).tolist(), at.amax(1).tolist())):
+            if not 0 <= least <= most < size[k]:
+                raise outside(name, f"indices[{k}]", least, most, size[k])
     return made(sparse_coo, (at,), given, size, bool(is_coalesced) or at.shape[1] < 2)
 
 

@@ -110,11 +110,15 @@ def require_product(name: str, x: Any, y: Any) -> None:
 def mm(input: Any, mat2: Any, reduce: str = "sum") -> Any:
     """The product of two matrices, one of which is sparse, or both.
 
+    Args:
+        reduce: what is done with the terms of an element: "sum", "mean", "amax" or "amin" ("max", "min") of those of stored values;
+            all but the sum are for a sparse matrix times a dense one.
+
     Returns:
-        A dense matrix; of two sparse ones a sparse one.
+        A dense matrix; of two sparse ones a sparse one. An element without terms is 0.
 
     Raises:
-        ShapeError: sizes that do not fit, or no matrices. NotSupportedError: ``reduce`` is not "sum".
+        ShapeError: sizes that do not fit, or no matrices. NotSupportedError: another ``reduce``, or one for other operands.
 
     >>> import nbgrad
     >>> a = nbgrad.sparse_coo_tensor([[0, 1], [1, 0]], [2.0, 3.0], (2, 2))
@@ -122,15 +126,34 @@ def mm(input: Any, mat2: Any, reduce: str = "sum") -> Any:
     tensor([[20.],
             [ 3.]])
     """
-    if reduce != "sum":
-        raise NotSupportedError(f"mm: reduce is {reduce!r}, expected 'sum'.")
     require_product("mm", input, mat2)
+    if reduce != "sum":
+        return reduced_product(input, mat2, reduce)
     if isinstance(input, SparseTensor):
         return sparse_product(input, mat2) if isinstance(mat2, SparseTensor) else product(input, mat2)
     if isinstance(mat2, SparseTensor):
         turned: Any = mat2.t()
         return product(turned, input.t()).t()
     return nbgrad.mm(input, mat2)
+
+
+REDUCTIONS = {"mean": "mean", "amax": "amax", "max": "amax", "amin": "amin", "min": "amin"}
+
+
+def reduced_product(a: Any, y: Any, reduce: str) -> Tensor:
+    """A sparse matrix times a dense one, whose terms are not added up but reduced.
+
+    Raises:
+        NotSupportedError: another reduction, or other operands.
+    """
+    if reduce not in REDUCTIONS:
+        raise NotSupportedError(f"mm: reduce is {reduce!r}, expected 'sum', 'mean', 'amax' or 'amin'.")
+    if not isinstance(a, SparseTensor) or isinstance(y, SparseTensor):
+        raise NotSupportedError(f"mm: reduce is {reduce!r}, expected 'sum' unless a sparse matrix is multiplied by a dense one.")
+    a = coordinates(a).coalesce()
+    rows, columns = a._at
+    terms = y.index_select(0, columns) * a._elements.unsqueeze(1)
+    return terms.new_zeros(a.shape[0], y.shape[1]).index_reduce(0, rows, terms, REDUCTIONS[reduce], include_self=False)
 
 
 def spmm(input: Any, mat2: Any) -> Any:

@@ -11,8 +11,9 @@ import struct
 from functools import cache
 from math import prod
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, cast
 
+from ..base import bounded
 from ..base.dtypes import DType
 from ..base.errors import ShapeError
 from ..base.open_sizes import OPEN, Derivation, derivation_of, is_open, number_of, spelled
@@ -273,7 +274,7 @@ def copies_of_row(layout: Layout) -> Callable[[tuple[int]], Layout]:
     blank = object.__new__(type(layout.template))
     for slot in ("_offset_", "_edge_", "_needs_grad_", "_meta_"):
         setattr(blank, slot, getattr(layout.template, slot))
-    build, build_template, pack = native.builder(shared, own), native.builder(blank, ("layout",)), _pack_size
+    build, build_template, pack = native.builder(shared, own, True), native.builder(blank, ("layout",)), _pack_size
 
     def like(shape: tuple[int]) -> Layout:
         """The layout of this shape."""
@@ -404,6 +405,9 @@ def _remember(key, layout: Layout) -> Layout:
     if len(_layouts) >= _most:
         forget_layouts()
         _most = max(MOST_LAYOUTS, 2 * len(_layouts))  # looking at all of them is paid for by as many new ones
+    bounded.conceal(key)
+    if layout.beneath is None:
+        bounded.conceal(layout)
     # setdefault: of two threads that meet here, one token wins.
     return _layouts.setdefault(key, layout)
 
@@ -414,11 +418,16 @@ def forget_layouts() -> None:
     Two equal layouts in use would be no error of any operation, but to a compiled function they are two.
     """
     own = object()
-    _layouts[own] = _marked(next(iter(_layouts.values())), None)
+    layout: Layout | None = _marked(next(iter(_layouts.values())), None)
+    alone = getrefcount(layout)
+    _layouts[own] = cast(Layout, layout)
+    layout = None
     unused = _references(own)
     for key in reversed(list(_layouts)):  # a marked layout was remembered after the one beneath it, which it has
         if _references(key) == unused:
-            _layouts.pop(key, None)
+            layout = _layouts.pop(key, None)
+            if layout is not None and getrefcount(layout) == alone:
+                del layout.template  # which has it, and the collector may not see either
 
 
 def _references(key) -> tuple[int, int]:

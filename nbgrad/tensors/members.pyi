@@ -5,13 +5,14 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self, TypeAlias, overload
 from ..base.dtypes import DType, DTypeLike
-from ..composites.linalg import QRResult, SVDTurned, SlogdetResult, TriangularSolution
+from ..base.errors import NbgradError
+from ..composites.linalg.results import QRResult, Reflections, SVDTurned, SlogdetResult, TriangularSolution
 from ..composites.numbers import Frexp
 from ..creation.generators import Generator
 from ..graph.node import Node, RemovableHandle
 from ..lowering.counts import Histogram
 from ..ops.expr import Operators
-from ..ops.reduce import Extrema, Extremum
+from ..ops.extrema import Extrema, Extremum
 from .memory_format import MemoryFormat
 from .storage import Device
 from .tensor import Tensor
@@ -97,8 +98,8 @@ class Members(Operators):
     def _conj(self) -> Tensor: """The complex conjugate, as a view: see is_conj; a real tensor itself."""
     def _constant_(self, op: str, name: str) -> Tensor:
         """A tensor whose values an operation takes for constants: ``x`` without history."""
-    def _everywhere_(self) -> _bool:
-        """Whether all elements of a tensor of truth values are true; of a batch those of all its elements."""
+    def _everywhere_(self, error: _type[NbgradError], text: str) -> _bool:
+        """Whether all elements of a tensor of truth values are true, of a batch those of all its elements; see ``is_required``."""
     _grad: Tensor | None
     """The gradient accumulated so far, without a word where there can be none."""
     @property
@@ -321,7 +322,8 @@ class Members(Operators):
         input."""
     def digamma(self) -> Tensor: """The derivative of lgamma."""
     def digamma_(self) -> Self: """In place: The derivative of lgamma. See ``digamma``."""
-    def dim_order(self) -> tuple[_int, ...]: """The dimensions from the one with the largest stride to that with the smallest."""
+    def dim_order(self, *, ambiguity_check: _bool | list[MemoryFormat] = False) -> tuple[_int, ...]:
+        """The dimensions from the one with the largest stride to that with the smallest."""
     def dist(self, other: Tensor, p: Number = 2) -> Tensor: """The p-norm of the difference."""
     def div(self, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
         """input / other; rounding_mode "floor" or "trunc" rounds, and keeps integers integers."""
@@ -393,6 +395,8 @@ class Members(Operators):
         """input times its normal distribution function; approximate="tanh" uses Hendrycks and Gimpel's formula."""
     def geometric_(self, p: _float, *, generator: Generator | None = None) -> Self:
         """In place: how many tries of success probability ``p`` the first success takes: 1, 2, 3, ..."""
+    def geqrf(self) -> Reflections:
+        """A QR decomposition as LAPACK has it: (a, tau). Differentiating it is refused: ``linalg.qr`` has derivatives."""
     def ger(self, vec2: Tensor) -> Tensor:
         """Every element of one vector times every element of another, (n,) and (m,) -> (n, m)."""
     def get_device(self) -> _int: """The number of the GPU that the elements are on; -1 for the CPU."""
@@ -701,6 +705,9 @@ class Members(Operators):
     def nextafter_(self, other: Tensor) -> Self: """In place: nextafter."""
     def nonzero(self, *, as_tuple: _bool = False) -> Tensor | Any:
         """The indices of the elements that are not zero: a row each, or with ``as_tuple`` a tensor a dimension."""
+    def nonzero_static(self, *, size: _int, fill_value: Operand = -1) -> Tensor:
+        """The indices of the first ``size`` elements that are not zero, a row each; ``fill_value`` in the rows that are left
+        over."""
     def norm(self, p: Number | str = 'fro', dim: Ints | None = None, keepdim: _bool = False, dtype: DType | None = None, *,
              axis: Ints | None = None, keepdims: _bool | None = None) -> Tensor:
         """The p-norm over dimensions: p any number, inf, -inf, or "fro" (2); "nuc" of matrices, the sum of their singular
@@ -713,6 +720,8 @@ class Members(Operators):
         """An array on the same memory: writes to one are seen in the other, and autograd does not notice them."""
     def orgqr(self, tau: Tensor) -> Tensor:
         """The first columns of the product of Householder's reflections, whose vectors are below the diagonal of A."""
+    def ormqr(self, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False) -> Tensor:
+        """``Q @ other``, where Q is the whole product of the reflections of ``geqrf``: it is never formed."""
     def outer(self, vec2: Tensor) -> Tensor:
         """Every element of one vector times every element of another, (n,) and (m,) -> (n, m)."""
     @property

@@ -6,15 +6,17 @@ Every such wait is asked for at one place, ``Card.may_stop`` of kernels/cuda/dri
 from __future__ import annotations
 
 import warnings
+from types import FrameType
 
 from ..base.errors import ArgumentError, DeviceError, RangeError
-from ..base.user_stack import calls_of_user
+from ..base.user_stack import frames_below_user
 from ..kernels.cuda.driver import Card
+from ..ops.core import Op
 
 __all__ = ["get_mode", "set_mode"]
 
 MODES = ("default", "warn", "error")
-# Functions that are called by another name than their own.
+# Functions that Python calls, and under which name users know them.
 PUBLIC = {
     "text_of": "print",
     "parameter_text": "print",
@@ -23,24 +25,11 @@ PUBLIC = {
     "to_int": "int",
     "to_index": "index",
     "to_complex": "complex",
-    "norm_of": "norm",
+    "reduce_storage": "pickle",
 }
+OF_CLASSES = ("__init__", "__call__")  # of modules and distributions, which users know by their classes
 # What runs around public functions.
-WRAPPERS = frozenset(
-    (
-        "function",
-        "call",
-        "method",
-        "quick",
-        "evaluate",
-        "unprepared",
-        "execute",
-        "record_run",
-        "anywhere",
-        "run_on_gpu",
-        "run_planned",
-    )
-)
+WRAPPERS = ("function", "method", "call", "quick")
 
 
 def set_mode(mode: int | str) -> None:
@@ -57,19 +46,30 @@ def get_mode() -> int:
     return (None, warn, refuse).index(Card.stopped)
 
 
-def name_of(calls: list[str]) -> str:
-    """The public function among those that run: the outermost that is no wrapper."""
-    named = next((name for name in calls if name not in WRAPPERS), calls[0])
-    return PUBLIC.get(named, named)
+def name_of(frames: list[FrameType]) -> str:
+    """The public function that the program has called: the outermost frame that tells one."""
+    return next(filter(None, map(public_name, frames)), frames[0].f_code.co_name)
+
+
+def public_name(frame: FrameType) -> str | None:
+    """What the user knows a frame's function by: the operation that it is a form of, the class whose instance it makes or calls,
+    or its own name; of what runs around public functions the ``name`` that it has for them, if any."""
+    name, known = frame.f_code.co_name, frame.f_locals
+    op = known.get("op", getattr(known.get("self"), "op", None))
+    if isinstance(op, Op):
+        return op.public
+    if name in OF_CLASSES and "self" in known:
+        return type(known["self"]).__name__
+    return known.get("name") if name in WRAPPERS else PUBLIC.get(name, name)
 
 
 def warn(gpu: int) -> None:
     """Warn of a stop, where the user's code is."""
-    calls = calls_of_user()
+    frames = frames_below_user()
     warnings.warn(
-        f"{name_of(calls)}: the program waits for cuda:{gpu}. Hint: keep values on the GPU, or read several at once.",
+        f"{name_of(frames)}: the program waits for cuda:{gpu}. Hint: keep values on the GPU, or read several at once.",
         UserWarning,
-        stacklevel=len(calls) + 1,
+        stacklevel=len(frames) + 1,
     )
 
 
@@ -80,6 +80,6 @@ def refuse(gpu: int) -> None:
         DeviceError: always.
     """
     raise DeviceError(
-        f"{name_of(calls_of_user())}: the program would wait for cuda:{gpu}, which set_sync_debug_mode('error') refuses. "
+        f"{name_of(frames_below_user())}: the program would wait for cuda:{gpu}, which set_sync_debug_mode('error') refuses. "
         "Hint: keep values on the GPU, or set_sync_debug_mode('default')."
     )

@@ -205,6 +205,12 @@ class ExternalStream(Stream):
 
     Raises:
         DeviceError: the stream is of another GPU. ArgumentError: no handle.
+
+    >>> import nbgrad
+    >>> if nbgrad.cuda.is_available():
+    ...     theirs = nbgrad.cuda.ExternalStream(nbgrad.cuda.Stream().cuda_stream)  # a number that another library gives
+    ...     with nbgrad.cuda.stream(theirs):
+    ...         assert nbgrad.cuda.current_stream() == theirs
     """
 
     __slots__ = ()
@@ -387,7 +393,18 @@ class Event:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """This thread's current stream of a GPU; None: of the current one."""
+    """This thread's current stream of a GPU: the one on which its calls run.
+
+    Args:
+        device: the name or number of a GPU; by default the current one.
+
+    Raises:
+        DeviceError: it is not there.
+
+    >>> import nbgrad
+    >>> if nbgrad.cuda.is_available():
+    ...     assert nbgrad.cuda.current_stream() == nbgrad.cuda.default_stream()
+    """
     found = heap(device)
     return Stream(found.index, stream_ptr=found.current().handle)
 
@@ -396,13 +413,38 @@ def default_stream(device: Any = None) -> Stream:
     """The stream of a GPU on which everything runs that no other is chosen for.
 
     It is in order with the legacy default stream, on which other libraries' work is.
+
+    Args:
+        device: the name or number of a GPU; by default the current one.
+
+    Raises:
+        DeviceError: it is not there.
+
+    >>> import nbgrad
+    >>> if nbgrad.cuda.is_available():
+    ...     with nbgrad.cuda.stream(nbgrad.cuda.Stream()):
+    ...         assert nbgrad.cuda.current_stream() != nbgrad.cuda.default_stream()
     """
     found = heap(device)
     return Stream(found.index, stream_ptr=found.default.handle)
 
 
 def set_stream(stream: Any) -> None:
-    """Make a stream the current one of its GPU, and that the current GPU, for this thread; None changes nothing."""
+    """Make a stream the current one of its GPU, and that GPU the current one, for this thread, from now on.
+
+    Args:
+        stream: of this or another library; None changes nothing.
+
+    Raises:
+        ArgumentError: it is no stream.
+
+    >>> import nbgrad
+    >>> if nbgrad.cuda.is_available():
+    ...     before, aside = nbgrad.cuda.current_stream(), nbgrad.cuda.Stream()
+    ...     nbgrad.cuda.set_stream(aside)
+    ...     assert nbgrad.cuda.current_stream() == aside
+    ...     nbgrad.cuda.set_stream(before)
+    """
     if stream is None:
         return
     chosen = as_stream("set_stream", stream).on
@@ -418,10 +460,17 @@ def select(choice: Choice, index: int) -> None:
 
 
 class StreamContext:
-    """A stream is current inside, and its GPU the current one.
+    """A stream is current inside, and its GPU the current one: what ``nbgrad.cuda.stream`` makes.
 
     Args:
         stream: the stream; with None nothing changes.
+
+    Raises:
+        ArgumentError: it is no stream.
+
+    >>> import nbgrad
+    >>> with nbgrad.cuda.StreamContext(None):
+    ...     x = nbgrad.ones(2)
     """
 
     __slots__ = ("stream", "before")
@@ -442,17 +491,55 @@ class StreamContext:
 
 
 def stream(stream: Any) -> StreamContext:
-    """A context in which a stream is current, and its GPU the current one; with None nothing changes."""
+    """A context in which a stream is current, and its GPU the current one.
+
+    Args:
+        stream: of this or another library; with None nothing changes.
+
+    Raises:
+        ArgumentError: it is no stream.
+
+    >>> import nbgrad
+    >>> if nbgrad.cuda.is_available():
+    ...     aside = nbgrad.cuda.Stream()
+    ...     with nbgrad.cuda.stream(aside):
+    ...         assert nbgrad.cuda.current_stream() == aside
+    """
     return StreamContext(stream)
 
 
 def get_stream_from_external(data_ptr: int, device: Any = None) -> Stream:
-    """A stream of another library, by the driver's handle."""
+    """A stream of another library, by the driver's handle: torch's name of ``ExternalStream``.
+
+    Args:
+        data_ptr: the handle, or an object with ``__cuda_stream__``.
+        device: its GPU; by default the current one.
+
+    Raises:
+        DeviceError: the stream is of another GPU. ArgumentError: no handle.
+
+    >>> import nbgrad
+    >>> if nbgrad.cuda.is_available():
+    ...     aside = nbgrad.cuda.Stream()
+    ...     assert nbgrad.cuda.get_stream_from_external(aside.cuda_stream) == aside
+    """
     return ExternalStream(data_ptr, device)
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until a GPU, by default the current one, has nothing to do."""
+    """Wait until a GPU has nothing to do, and raise what its kernels have found wrong.
+
+    Args:
+        device: the name or number of a GPU; by default the current one.
+
+    Raises:
+        DeviceError: it is not there. Any other: of the call whose kernel found it.
+
+    >>> import nbgrad
+    >>> if nbgrad.cuda.is_available():
+    ...     x = nbgrad.ones(2, device="cuda").to("cpu", non_blocking=True)
+    ...     nbgrad.cuda.synchronize()
+    """
     heap(device).card.finish()
 
 

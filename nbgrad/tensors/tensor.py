@@ -33,7 +33,7 @@ from ..ops.expr import Operators
 from . import layout as layouts
 from .batch_levels import leave_graph
 from .layout import Layout
-from .memory_format import order_of, strides_agree, strides_of
+from .memory_format import DIMENSIONS, order_of, strides_agree, strides_of
 from .storage import CPU, Storage, wrap_array
 
 if TYPE_CHECKING:
@@ -273,10 +273,14 @@ class Tensor(Members):
         return array_data(self._storage_.array) + self._offset_
 
     def is_contiguous(self, memory_format=None) -> bool:
-        """Whether the elements lie in row-major order without gaps; or in that of a memory format."""
-        if memory_format is not None and (order := order_of("is_contiguous", memory_format, self.layout.ndim)) is not None:
-            return strides_agree(self.layout, strides_of(self.layout.shape, order))
-        return self.layout.contiguous
+        """Whether the elements lie in row-major order without gaps; or in that of a memory format for as many dimensions."""
+        layout = self.layout
+        if memory_format is None:
+            return layout.contiguous
+        if DIMENSIONS.get(memory_format, layout.ndim) != layout.ndim:
+            return False
+        order = order_of("is_contiguous", memory_format, layout.ndim)
+        return layout.contiguous if order is None else strides_agree(layout, strides_of(layout.shape, order))
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a floating one."""

@@ -71,3 +71,27 @@ def test_dtypes_are_told_and_gradients_pass():
     x = X.clone().requires_grad_()
     xp.sum(xp.square(xp.permute_dims(x, (1, 0)))).backward()
     assert nbgrad.equal(x.grad, 2 * X)
+
+
+def test_operands_without_dimensions_are_promoted():
+    """The standard knows no difference; operators of tensors are torch's, which make it."""
+    one, several = xp.asarray(65_536, dtype=xp.int32), xp.asarray([1], dtype=xp.uint8)
+    assert xp.add(several, one).dtype is xp.int32 is xp.add(one, several).dtype
+    assert xp.where(xp.asarray(True), one, several).tolist() == [65_536]
+    assert xp.greater(xp.asarray(-1, dtype=xp.int32), several).tolist() == [False]
+    assert xp.hypot(xp.asarray(1.0, dtype=xp.float64), xp.asarray([1.0])).dtype is xp.float64
+    assert xp.add(several, 1).dtype is xp.uint8
+
+
+def test_products_of_unsigned_integers():
+    assert xp.prod(xp.asarray([[2, 3]], dtype=xp.uint8)).dtype is xp.uint64
+    assert xp.prod(xp.asarray([[2, 3]], dtype=xp.uint8), axis=1).tolist() == [6]
+
+
+def test_dtypes_that_have_none_in_common():
+    """``can_cast`` is a question, and has an answer."""
+    assert not xp.can_cast(xp.int8, xp.uint64)
+
+
+def test_diagonals_far_away():
+    assert xp.eye(2, k=2**70).tolist() == [[0, 0], [0, 0]] == xp.eye(2, k=-(2**70)).tolist()

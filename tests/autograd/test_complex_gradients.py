@@ -106,6 +106,31 @@ def test_real_operand_gets_the_real_part():
     np.testing.assert_allclose(b, G * Z.real, rtol=1e-14)
 
 
+# Functions with a cut along the real axis, or the imaginary one (1j), and points on both sides of it and beside it.
+CUTS = {"asin": 1, "acos": 1, "acosh": 1, "atanh": 1, "sqrt": 1, "log": 1, "log2": 1, "rsqrt": 1, "asinh": 1j, "atan": 1j}
+ON_CUTS = [(x, zero) for x in (-2.5, -0.4, 0.4, 2.5) for zero in (0.0, -0.0)]
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_derivatives_on_both_sides_of_a_cut(name):
+    """The sign of a zero says which side is meant: derivatives are the slopes along the cut, there."""
+    axis, f = CUTS[name], getattr(nbgrad, name)
+    z = np.array([complex(x, zero) if axis == 1 else complex(zero, x) for x, zero in ON_CUTS])
+
+    def beside(step):
+        moved = z.copy()
+        (moved.real if axis == 1 else moved.imag)[:] += step
+        return leaf(moved, C128)
+
+    slope = (f(beside(1e-6)) - f(beside(-1e-6))).detach().numpy() / (2e-6 * axis)
+    np.testing.assert_allclose(pulled_back(f, leaf(z, C128))[0].conj(), slope, rtol=1e-7)
+    bend = [(pulled_back(f, beside(step))[0]).conj() for step in (1e-6, -1e-6)]
+    x = leaf(z, C128)
+    (first,) = nbgrad.grad(f(x).sum().real, x, create_graph=True)
+    second = nbgrad.grad(first.conj().sum().real, x)[0].numpy().conj()
+    np.testing.assert_allclose(second, (bend[0] - bend[1]) / (2e-6 * axis), rtol=1e-6)
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_cast_to_real_drops_the_imaginary_part():
     """Of the value, and of the gradient that comes back."""

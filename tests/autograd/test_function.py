@@ -663,6 +663,31 @@ def test_view_whose_base_was_written_to():
         y.grad_fn
 
 
+@pytest.mark.parametrize(
+    "forward",
+    [lambda ctx, x, w: x, lambda ctx, x, w: x[:2], lambda ctx, x, w: (x[:1], x[1:]), lambda ctx, x, w: const([1.0, 2.0, 3.0])[:2]],
+    ids=["an argument itself", "of an argument", "several", "of a temporary"],
+)
+@pytest.mark.parametrize("mode", [nbgrad.enable_grad, nbgrad.no_grad])
+@pytest.mark.parametrize("through", ["base", "view", "view of it"])
+def test_write_to_the_memory_of_a_view_of_a_constant(forward, mode, through):
+    """The view has a history though its base has none: a recorded write through it is refused, any other ends its history."""
+    x, w = const([1.0, 2.0]), leaf([3.0, 4.0])
+    y = function(forward, lambda ctx, *g: (None, None)).apply(x, w)
+    y = y[0] if isinstance(y, tuple) else y
+    written = {"base": y._base, "view": y, "view of it": y.view(-1)}[through]
+    with mode():
+        if mode is nbgrad.enable_grad and through != "base":
+            with pytest.raises(nbgrad.InplaceError, match="custom Function"):
+                written.mul_(2)
+            assert y.grad_fn is not None and not x.requires_grad and y._base.tolist()[:2] == [1.0, 2.0]
+            return
+        written.mul_(2)
+    with pytest.raises(nbgrad.InplaceError, match="custom Function"):
+        y.sum()
+    assert y.detach().tolist() == [2.0, 4.0][: y.shape[0]]
+
+
 def marked_slice(ctx, x):
     """A view without a gradient."""
     y = x[:]

@@ -77,7 +77,7 @@ def test_a_stack_is_left_and_taken_up_again():
 
 
 def test_a_new_stack_calls_its_function():
-    """NOTE [A new stack]: ``switch`` goes to the trampoline, that calls the function with its operand, on an aligned stack."""
+    """``switch`` goes to the trampoline, which calls the function with its operand, on an aligned stack: NOTE [A new stack]."""
     words = [0] * switch.REGISTERS
     words[ARM.first], words[ARM.second], words[ARM.back] = 111, 222, 333
     top = 0x8000 - 8 * switch.REGISTERS

@@ -186,6 +186,19 @@ def test_what_a_capture_refuses(calls, program, what):
     np.testing.assert_array_equal(calls.download(p.out, p.a), numbers() * numbers(2))
 
 
+@pytest.mark.parametrize("version", [12020, 12030])
+def test_kernels_of_a_thread_that_takes_captures_lightly(calls, program, version):
+    """Drivers of CUDA 12.3 and later load them, older ones wait and are refused."""
+    begin(calls, program.a)
+    calls.driver.version = version
+    if version >= 12030:
+        relaxed(calls, calls.kernel)
+        end(calls, program.a)
+    else:
+        relaxed(calls, lambda: calls.refuses(codes.CAPTURE_UNSUPPORTED, calls.kernel))
+        calls.refuses(codes.CAPTURE_INVALIDATED, end, calls, program.a)
+
+
 def test_the_default_stream_in_a_capture(calls, program):
     """It cannot be captured, nor used while a blocking stream is."""
     for handle in (None, codes.LEGACY):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import nbgrad
 from nbgrad import cuda, nn
 from nbgrad.base import config
 from nbgrad.base.errors import ArgumentError, GraphError, RangeError
+from nbgrad.kernels.cuda import driver
 
 from .emulation import on_gpus, played_driver
 
@@ -166,10 +169,6 @@ def wait(x, w):
     cuda.current_stream().synchronize()
 
 
-def load(x, w):
-    (x * w).cosh()
-
-
 def seed(x, w):
     nbgrad.manual_seed(0)
 
@@ -180,7 +179,6 @@ def seed(x, w):
         (read, "a value is read on the host"),
         (copy, "memory of the host is copied that is not pinned"),
         (wait, "the program waits for the GPU"),
-        (load, "a kernel is used for the first time"),
         (seed, "a generator is given a seed or a state"),
     ],
 )
@@ -197,6 +195,51 @@ def test_what_no_graph_can_hold_ends_the_capture(act, reason):
         y = x * w
     g.replay()
     assert y.cpu().tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("mode", ["global", "thread_local", "relaxed"])
+def test_kernels_are_loaded_in_a_capture(mode):
+    """Such as nobody has called before, forward and backward; the capture goes on."""
+    ops = {"global": "cosh", "thread_local": "expm1", "relaxed": "sinh"}
+    x, g = on_gpu(grad=True), cuda.CUDAGraph()
+    with cuda.graph(g, capture_error_mode=mode):
+        y = getattr(x, ops[mode])()
+        (x.grad,) = nbgrad.grad(y.prod(), x)
+    g.replay()
+    host = on_gpu(grad=True).detach().cpu().requires_grad_()
+    expected = getattr(host, ops[mode])()
+    expected.prod().backward()
+    np.testing.assert_allclose(y.detach().cpu().numpy(), expected.detach().numpy(), rtol=1e-5)
+    np.testing.assert_allclose(x.grad.cpu().numpy(), host.grad.numpy(), rtol=1e-5)
+
+
+def test_other_threads_load_kernels_meanwhile():
+    """Nothing that they load ends the capture of this one."""
+    x, w = on_gpu(), on_gpu(1, 1, 1)
+    warm(x, w)
+    found, g = [], cuda.CUDAGraph()
+    thread = threading.Thread(target=lambda: found.append(w.asinh()))
+    with cuda.graph(g, capture_error_mode="global"):
+        y = x * w
+        thread.start()
+        thread.join()
+    g.replay()
+    assert y.cpu().tolist() == [1, 2, 3] and found[0].cpu()[0].item() == pytest.approx(0.8813736)
+
+
+def test_old_drivers_load_no_kernels_in_a_capture(monkeypatch):
+    """Those before CUDA 12.3 would wait: the capture ends before one is asked, with the reason; the second capture has them."""
+    monkeypatch.setattr(played_driver(), "version", 12020)
+    driver.loads_in_captures.cache_clear()
+    x = on_gpu()
+    try:
+        with pytest.raises(GraphError, match="a kernel is loaded, which drivers before CUDA 12.3.*was ended. Hint: run the same"):
+            with cuda.graph(cuda.CUDAGraph()):
+                x.acosh()
+    finally:
+        monkeypatch.undo()
+        driver.loads_in_captures.cache_clear()
+    assert x.acosh()[0].item() == 0
 
 
 def test_a_stream_that_does_not_join():

@@ -18,6 +18,7 @@ from nbgrad.kernels.cuda import cublas, cusolver, libraries
 from nbgrad.lowering.cuda import spectra
 
 from .emulation import in_a_child, on_gpus, played, slow_too, two_gpus, without_gpus
+from .test_stops import LINEAR, mode, names_told  # noqa: F401  (a fixture)
 
 if config.EMULATED:
     from nbgrad.kernels.cuda.emulated import cublas as emulated_blas, cusolver as emulated
@@ -431,7 +432,7 @@ def test_captures_are_refused():
 @on_gpus
 @played
 def test_an_error_of_the_library_is_raised(monkeypatch):
-    """With its name."""
+    """A status that is no success becomes an error with the names of function and status."""
     x, _ = positive((4, 4))
     monkeypatch.setattr(PLAYED, "failing", 7)
     with pytest.raises(KernelError, match="cusolver: cusolverDnXpotrf is refused: INTERNAL_ERROR"):
@@ -481,6 +482,14 @@ def test_an_older_library_lacks_functions(monkeypatch):
     monkeypatch.undo()
     cusolver.solvers.cache_clear()
     cusolver.handles_of.cache_clear()
+
+
+@on_gpus
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.usefixtures("host_too")
+def test_stops_have_the_names_of_what_was_called(name, mode):  # noqa: F811
+    """Whoever computes: here it is the library."""
+    assert names_told(mode, LINEAR[name], nbgrad.arange(4.0, device="cuda")) == {name}
 
 
 # The C types of parameters that are no addresses, by their letter.

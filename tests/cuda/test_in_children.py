@@ -10,7 +10,7 @@ import pytest
 from .emulation import in_a_child, slow_too, without_gpus
 
 HERE = Path(__file__).parent
-TENSORS = "devices memory exchange_on_gpu making distinct stops profile_on_gpu broadcast loading standardise pools"
+TENSORS = "devices memory exchange_on_gpu making distinct stops profile_on_gpu broadcast loading standardise pools against_the_cpu"
 STEPS = "streams cuda_graphs graph_draws graph_steps updates clipping amp_on_gpu recurrent_on_gpu"
 WITHOUT_NATIVE_CODE = "devices memory graph_draws graph_steps updates clipping"
 # Files that start their own child: with libraries that are played, with options, or for longer than the others together.

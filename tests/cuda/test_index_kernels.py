@@ -223,6 +223,21 @@ def test_writes(name, seed):
     check(name.split()[0], *tensors, seed=seed, **attributes)
 
 
+def lying_apart(value):
+    """The same indices, of which one place in two is another's."""
+    if isinstance(value, tuple):
+        return tuple(map(lying_apart, value))
+    return nbgrad.stack([value, value * 0 - 9], -1)[..., 0] if isinstance(value, nbgrad.Tensor) and value.ndim else value
+
+
+@pytest.mark.parametrize("name", [*READS, *WRITES])
+def test_indices_that_lie_apart(name):
+    """Nobody reads what lies between them."""
+    tensors, attributes = (READS | WRITES)[name]()
+    tensors = tensors if isinstance(tensors, tuple) else (tensors,)
+    check(name.split()[0], *tensors, **{key: lying_apart(value) for key, value in attributes.items()})
+
+
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "float16", "bfloat16", "float64", "complex64"])
 def test_writes_of_every_dtype(dtype):
     """Rows by vectors, sums in the dtype's own arithmetic."""

@@ -7,6 +7,7 @@ import pytest
 
 import nbgrad
 from nbgrad.dispatch import device_fills as fill
+from nbgrad.dispatch.device_copies import one_step
 from nbgrad.kernels.templates.sequence import COUNT, LINE
 from tests.cuda.lowered import DTYPES, assert_same, launches, layout, memory_of, on_cpu, on_cuda, run_all, sample
 
@@ -152,7 +153,7 @@ def test_cat_is_few_launches():
 
 @pytest.mark.parametrize("dim", [0, 1, -1])
 def test_stack(dim):
-    """Along a new dimension."""
+    """``stack`` along a new dimension gives NumPy's values."""
     members = [sample((3, 4), seed=k) for k in range(3)]
     assert_same(on_cuda("stack", members, dim=dim), on_cpu("stack", members, dim=dim))
 
@@ -268,9 +269,9 @@ def test_fills(dtype):
     """One number, in every dtype and at sizes around a vector and a block."""
     for count in (0, 1, 17, 1025):
         made = layout((count,), dtype)
-        assert_same(filled(fill.filled_steps(made, 3), made), nbgrad.full((count,), 3, dtype=made.dtype))
+        assert_same(filled(one_step(fill.constant_step(made, 3)), made), nbgrad.full((count,), 3, dtype=made.dtype))
     if dtype.startswith("complex"):
-        assert_same(filled(fill.filled_steps(made, 3 - 2j), made), nbgrad.full((1025,), 3 - 2j, dtype=made.dtype))
+        assert_same(filled(one_step(fill.constant_step(made, 3 - 2j)), made), nbgrad.full((1025,), 3 - 2j, dtype=made.dtype))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bool", "complex64", "int16"])

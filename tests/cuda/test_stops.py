@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 import warnings
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import nbgrad
 from nbgrad import debug, engine
 from nbgrad.base import grad_mode
+from nbgrad.nn import functional as F
 
 from .emulation import on_gpus
 
@@ -33,6 +36,38 @@ def test_modes(mode):
     assert nbgrad.cuda.get_sync_debug_mode() == 2
 
 
+def square(x):
+    """A matrix that is positive definite, of four numbers."""
+    return x.reshape(2, 2) + 5 * nbgrad.eye(2, device="cuda")
+
+
+# By what the program has called, as errors say it: calls of four numbers, 0 to 3.
+LINEAR = {
+    "linalg.eig": lambda x: nbgrad.linalg.eig(square(x)),
+    "linalg.eigvals": lambda x: nbgrad.linalg.eigvals(square(x)),
+    "linalg.eigh": lambda x: nbgrad.linalg.eigh(square(x)),
+    "linalg.eigvalsh": lambda x: nbgrad.linalg.eigvalsh(square(x)),
+    "linalg.svd": lambda x: nbgrad.linalg.svd(square(x)),
+    "linalg.svdvals": lambda x: nbgrad.linalg.svdvals(square(x)),
+    "linalg.pinv": lambda x: nbgrad.linalg.pinv(square(x)),
+    "linalg.matrix_rank": lambda x: nbgrad.linalg.matrix_rank(square(x)),
+    "linalg.cond": lambda x: nbgrad.linalg.cond(square(x)),
+    "linalg.norm": lambda x: nbgrad.linalg.norm(square(x), "nuc"),
+    "linalg.matrix_norm": lambda x: nbgrad.linalg.matrix_norm(square(x), 2),
+    "linalg.inv": lambda x: nbgrad.linalg.inv(square(x)),
+    "linalg.inv_ex": lambda x: nbgrad.linalg.inv_ex(square(x), check_errors=True),
+    "linalg.tensorinv": lambda x: nbgrad.linalg.tensorinv(square(x), ind=1),
+    "linalg.solve": lambda x: nbgrad.linalg.solve(square(x), x[:2]),
+    "linalg.tensorsolve": lambda x: nbgrad.linalg.tensorsolve(square(x), x[:2]),
+    "linalg.cholesky": lambda x: nbgrad.linalg.cholesky(square(x).mT @ square(x)),
+    "linalg.lu_factor": lambda x: nbgrad.linalg.lu_factor(square(x)),
+    "linalg.matrix_power": lambda x: nbgrad.linalg.matrix_power(square(x), -2),
+    "matrix_exp": lambda x: square(x).matrix_exp(),  # runs on the host
+    "inverse": lambda x: square(x).inverse(),
+    "pinverse": lambda x: nbgrad.pinverse(square(x)),
+    "cholesky": lambda x: (square(x).mT @ square(x)).cholesky(),
+    "svd": lambda x: nbgrad.svd(square(x)),
+}
 STOPS = {
     "item": lambda x: x[0].item(),
     "tolist": lambda x: x.tolist(),
@@ -40,20 +75,62 @@ STOPS = {
     "to": lambda x: x.to("cpu"),
     "__bool__": lambda x: bool(x[0]),
     "print": lambda x: repr(x),
-    "nonzero": lambda x: nbgrad.nonzero(x),
+    "float": lambda x: float(x[0]),
+    "int": lambda x: int(x[0]),
+    "format": lambda x: f"{x[0]:.2f}",
+    "contains": lambda x: 1.0 in x,
+    "pickle": lambda x: pickle.dumps(x),
+    "save": lambda x: nbgrad.save(x, io.BytesIO()),
+    "equal": lambda x: nbgrad.equal(x, x),
+    "allclose": lambda x: x.allclose(x),
     "cuda": lambda x: nbgrad.ones(20_000).cuda(),  # more than the driver takes at once
     "synchronize": lambda x: nbgrad.cuda.current_stream().synchronize(),
-    "eig": lambda x: nbgrad.linalg.eig(x.reshape(2, 2)),  # runs on the host, or reads what the library says
-    "inv": lambda x: (x.reshape(2, 2) + 1).inverse(),
-    "norm": lambda x: nbgrad.linalg.norm(x.reshape(2, 2), "nuc"),
-    "lstsq": lambda x: nbgrad.linalg.lstsq(x.reshape(2, 2) + 1, x.reshape(2, 2)),
-    "float": lambda x: float(x[0]),
-    "one_hot": lambda x: nbgrad.nn.functional.one_hot(x.long()),
+    "nonzero": lambda x: nbgrad.nonzero(x),
+    "argwhere": lambda x: nbgrad.argwhere(x),
+    "where": lambda x: nbgrad.where(x > 1),
+    "getitem": lambda x: x[x > 1],
+    "setitem": lambda x: x.clone().__setitem__(x > 2, x[3:]),
+    "index_put": lambda x: x.index_put((x > 2,), x[3:]),
     "masked_select": lambda x: x.masked_select(x > 1),
-    "poisson": lambda x: nbgrad.poisson(x),
+    "unique": lambda x: x.unique(),
+    "unique_consecutive": lambda x: nbgrad.unique_consecutive(x),
+    "bincount": lambda x: x.long().bincount(),
+    "histc": lambda x: x.histc(3),
+    "histogram": lambda x: x.histogram(3),
+    "repeat_interleave": lambda x: x.repeat_interleave(x.long()),
+    "tensor_split": lambda x: x.tensor_split(x[1:3].long()),
+    "one_hot": lambda x: F.one_hot(x.long()),
     "arange": lambda x: nbgrad.arange(x[3]),
+    "linspace": lambda x: nbgrad.linspace(x[0], x[3], 4),
+    "full": lambda x: nbgrad.full((2,), x[1]),
+    "add": lambda x: nbgrad.add(x, x, alpha=x[1]),
+    "cov": lambda x: x.reshape(2, 2).cov(fweights=x[1:3].long()),
+    "poisson": lambda x: nbgrad.poisson(x),
+    "Normal": lambda x: nbgrad.distributions.Normal(x, 1.0),
+    "nextafter": lambda x: nbgrad.nextafter(x, x),  # runs on the host
+    "nextafter_": lambda x: x.clone().nextafter_(x),
+    "fft": lambda x: nbgrad.fft.fft(x),
+    "to_sparse": lambda x: x.to_sparse(),
+    "sparse_coo_tensor": lambda x: nbgrad.sparse_coo_tensor(x[None].long(), x),
+    "cond": lambda x: nbgrad.cond(x[0] > 1, lambda y: y, lambda y: -y, (x,)),
     "pack_padded_sequence": lambda x: nbgrad.nn.utils.rnn.pack_padded_sequence(x.reshape(2, 2, 1), x[1:3].long().flip(0)),
+    **LINEAR,
 }
+
+
+def names_told(mode, call, x):
+    """The names in the warnings of a call, all of which are where the program is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        call(x)
+    mode("warn")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        call(x)
+    mode("default")
+    told = [each for each in seen if "the program waits for cuda:0" in str(each.message)]
+    assert all(each.filename == __file__ for each in told), [str(each.message) for each in seen]
+    return {str(each.message).partition(":")[0] for each in told}
 
 
 @on_gpus
@@ -61,16 +138,7 @@ STOPS = {
 def test_stops_are_found(mode, name):
     """Each is named by a warning where the program is, or refused before anything was done."""
     x = nbgrad.arange(4.0, device="cuda")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        STOPS[name](x)
-    mode("warn")
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        STOPS[name](x)
-    told = [each for each in seen if "the program waits for cuda:0" in str(each.message)]
-    assert told and all(each.filename == __file__ for each in told), [str(each.message) for each in seen]
-    assert str(told[0].message).partition(":")[0] == name
+    assert names_told(mode, STOPS[name], x) == {name}
     mode("error")
     with pytest.raises(nbgrad.DeviceError, match="would wait for cuda:0, which set_sync_debug_mode"):
         STOPS[name](x)
@@ -93,7 +161,8 @@ def test_what_is_no_stop(mode):
     nbgrad.nn.utils.clip_grad_norm_([x], 1.0)
     classes, middle = nbgrad.nn.functional.one_hot(counts, 3), x.detach().quantile(0.5)
     ends = x.detach().quantile(nbgrad.tensor([0.0, 1.0], device="cuda"))
-    host = y.detach().to("cpu", non_blocking=True)
+    losses = F.binary_cross_entropy(middle, middle) + F.gaussian_nll_loss(ends, ends, ends.abs())
+    host = (y.detach() + 0 * losses).to("cpu", non_blocking=True)
     event = nbgrad.cuda.Event()
     event.record()
     event.synchronize()
@@ -106,13 +175,21 @@ def test_what_is_no_stop(mode):
 
 @on_gpus
 def test_values_that_do_not_fit_are_told_later():
-    """A class beyond the last, a level beyond 1: calls that do not wait, and the errors of the next wait."""
+    """Classes, levels, probabilities and variances out of range: calls that do not wait, and the errors of the next wait."""
     later = nbgrad.nn.functional.one_hot(nbgrad.tensor([0, 3], device="cuda"), 3)
     with pytest.raises(nbgrad.DimError, match="a class is not from 0 to 2"):
         later.tolist()
     later = nbgrad.ones(3, device="cuda").quantile(nbgrad.tensor([1.5], device="cuda"))
     with pytest.raises(nbgrad.RangeError, match="q is not from 0 to 1"):
         later.tolist()
+    half = nbgrad.full((3,), 0.5, device="cuda")
+    for input, target in ((half + 1, half), (half, half - 1)):
+        later = F.binary_cross_entropy(input, target)
+        with pytest.raises(nbgrad.RangeError, match="an element of input or target is not from 0 to 1"):
+            later.item()
+    later = F.gaussian_nll_loss(half, half, -half)
+    with pytest.raises(nbgrad.RangeError, match="var has negative numbers"):
+        later.item()
 
 
 # ---- divisions -------------------------------------------------------------------------------------------------------
@@ -205,6 +282,15 @@ def test_checks_wait_after_every_call(checking):
     with pytest.raises(ZeroDivisionError):
         index // (index - 1)
     assert x[index[:1]].tolist() == [1.0]
+
+
+@on_gpus
+def test_checks_let_nan_come_from_a_gpu(checking):
+    """It is made there, perhaps long ago: a copy makes none."""
+    x = nbgrad.tensor([float("nan"), 1.0], device="cuda")
+    assert x.cpu().isnan().tolist() == [True, False] and "nan" in repr(x)
+    with pytest.raises(nbgrad.errors.KernelError, match="made a NaN"):
+        nbgrad.zeros(2) / 0
 
 
 @on_gpus

@@ -122,7 +122,7 @@ def test_plans_of_other_sizes(name, planned):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_plans_of_other_sizes_of_every_operation(name, planned):
-    """The same of all samples."""
+    """Samples of every operation, called with other sizes: derived plans give what made ones do."""
     row = SAMPLES[name]
     for call in row.calls:
         operands = [to_tensor(x, True) for x in row.arrays(call)]

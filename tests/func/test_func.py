@@ -499,6 +499,21 @@ def test_products_of_one_linearisation_can_be_differentiated():
         near(grad(lambda x: linearize(lambda y: y**3, x)[1](t).sum())(x), 6 * x * t)
 
 
+@pytest.mark.parametrize("cut", [lambda x, w: w[1:], lambda x, w: x[1:]], ids=["captured", "made inside"])
+def test_a_view_made_under_no_grad_is_constant(cut):
+    """It says that gradients flow, as its base does, and none do: cotangents of other outputs alone come back, or zeros."""
+    w = wave(3).requires_grad_()
+
+    def function(x):
+        with nbgrad.no_grad():
+            view = cut(x * 1, w)
+        return view, x * 2
+
+    _, pull_back = vjp(function, wave(3))
+    near(pull_back(nbgrad.ones(2, dtype=nbgrad.float64), wave(3))[0], wave(3) * 2)
+    near(jacrev(lambda x: function(x)[0])(wave(3)), nbgrad.zeros(2, 3))
+
+
 # ---- Jacobians -------------------------------------------------------------------------------------------------------
 
 

@@ -307,3 +307,21 @@ def test_decompositions_may_differ_in_the_last_digit():
     fn = compile(lambda x: nbgrad.linalg.svdvals(x * 2))
     for _ in range(3):
         assert fn(x).allclose(nbgrad.linalg.svdvals(x * 2))
+
+
+def test_arguments_have_their_class_and_optimizers_count_from_where_they_were():
+    """In the call of the function that is compared; NAdam keeps a number of which the program does not speak."""
+    kinds = compile(lambda x: x * 2 if isinstance(x, nn.Parameter) else x)
+    assert kinds(nn.Parameter(nbgrad.ones(2))).tolist() == [2, 2] and kinds(nbgrad.ones(2)).tolist() == [1, 1]
+    w = nbgrad.ones(2, requires_grad=True)
+    optimizer = optim.NAdam([w], lr=0.1)
+
+    def train():
+        optimizer.zero_grad()
+        (w * w).sum().backward()
+        optimizer.step()
+
+    compiled = compile(train, fullgraph=True)
+    for _ in range(4):
+        compiled()
+    assert optimizer.state[w]["step"] == 4 and len(compiled.variants) == 1

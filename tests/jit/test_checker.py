@@ -36,6 +36,7 @@ def small() -> Graph:
 
 
 @pytest.mark.parametrize("run", [False, True])
+@pytest.mark.usefixtures("any_values")
 def test_what_capture_writes_down_breaks_nothing(run):
     """Every third operation with its gradient; layouts by rules, and by running."""
     for _, graph, _ in sample_graphs(3):

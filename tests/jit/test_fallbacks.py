@@ -180,3 +180,18 @@ def test_what_is_kept_is_said_with_its_place(kind):
     with pytest.warns(UserWarning, match=r"with its history, computed at .*test_fallbacks.py:\d+, in ('h'|'z'|a list) beyond"):
         for _ in range(4):
             f(X)
+
+
+def test_reasons_name_the_function_and_are_said_once():
+    """As an error and as a warning."""
+
+    def made(x):
+        return nbgrad.nn.Parameter(x * 2)
+
+    x, reason = nbgrad.ones(2), "it returns a Parameter that it has made: a graph cannot hold it. Hint: "
+    with pytest.raises(GraphError) as refused:
+        nbgrad.compile(made, fullgraph=True)(x)
+    with pytest.warns(UserWarning) as warned:
+        nbgrad.compile(made)(x)
+    assert str(refused.value).startswith(f"compile: made: {reason}")
+    assert str(warned[0].message).startswith(f"compile: made runs as it is: {reason}")

@@ -202,6 +202,7 @@ def in_threads(work, count=3):
 
 
 @pytest.mark.parametrize("round_", range(5))
+@pytest.mark.usefixtures("unchecked")  # which compares what other threads change meanwhile
 def test_first_calls_in_threads_lose_nothing(round_):
     """While one thread captures, the others wait."""
     held = {"n": 0}

@@ -11,7 +11,7 @@ from nbgrad.dispatch.plans import turned_rows
 from nbgrad.kernels.templates.turned import ROWS, TILE
 from nbgrad.lowering.copy import copy_plan
 from nbgrad.lowering.index_walks import changed_plan
-from nbgrad.lowering.join import Part, place_plan
+from nbgrad.lowering.placing import Part, place_plan
 from nbgrad.native.plans import pack_record, taken_apart
 from nbgrad.tensors.layout import layout_of
 

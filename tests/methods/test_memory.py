@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nbgrad
+from nbgrad import forward_ad
 
 
 def test_set_shares_memory_and_not_the_version():
@@ -43,6 +44,38 @@ def test_set_is_refused_where_it_would_be_recorded(make):
         assert x.set_(nbgrad.zeros(2)).tolist() == [0.0, 0.0]
 
 
+def test_set_of_a_view_keeps_its_history():
+    """As it does of other tensors: gradients go where they went, though the memory is another."""
+    x = nbgrad.ones(3, requires_grad=True)
+    y = (x * 2)[1:]
+    y.retain_grad()
+    with nbgrad.no_grad():
+        y.set_(nbgrad.tensor([7.0, 8.0]))
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [0.0, 28.0, 32.0] and y.grad.tolist() == [14.0, 16.0] and not y._is_view()
+
+
+def test_set_of_a_leaf_that_is_a_view():
+    """A part of flat memory that is a parameter keeps its gradient, its hooks and what was computed from it."""
+    part, seen = nbgrad.arange(6.0)[2:5].requires_grad_(), []
+    (part * 2).sum().backward()
+    part.register_hook(lambda g: seen.append(g.tolist()))
+    loss = (part * 3).sum()
+    with nbgrad.no_grad():
+        part.set_(nbgrad.ones(3))
+    loss.backward()
+    assert part.grad.tolist() == [5.0] * 3 and seen == [[3.0] * 3] and part.is_leaf
+
+
+@pytest.mark.parametrize("make", [lambda x: x * 1, lambda x: x[:]], ids=["result", "view"])
+def test_set_of_a_computed_tensor_to_another_shape(make):
+    """Its gradient has the shape that it had: an error, also where the shapes broadcast."""
+    y = make(nbgrad.ones(3, requires_grad=True))
+    with nbgrad.no_grad(), pytest.raises(nbgrad.ShapeError, match=r"set_: .* \[3\]"):
+        y.set_(nbgrad.ones(1))
+    assert y.tolist() == [1.0] * 3 and y.requires_grad
+
+
 @pytest.mark.parametrize("source, error", [(nbgrad.zeros(2, dtype=nbgrad.float64), RuntimeError), (np.zeros(2), TypeError)])
 def test_set_to_something_else(source, error):
     """Another dtype, or no tensor, is refused."""
@@ -69,11 +102,25 @@ def test_resize_beyond_the_memory():
 
 
 def test_resize_of_a_part():
-    """A view that is resized begins where it began, and is no view of its base to autograd any more."""
+    """A view that is resized begins where it began, and stays a view: a recorded write to either shows in the other's history."""
+    base, factor = nbgrad.arange(4.0), nbgrad.tensor(3.0, requires_grad=True)
+    view = base[1:]
+    assert view.resize_(2).tolist() == [1.0, 2.0] and view._base is base
+    view.mul_(factor)
+    assert nbgrad.grad(base.sum(), factor, retain_graph=True)[0].item() == 3.0 and base.tolist() == [0.0, 3.0, 6.0, 3.0]
+    base.mul_(factor)
+    assert nbgrad.grad(view.sum(), factor)[0].item() == 2 * 3.0 * 3.0
+
+
+def test_resize_of_a_part_beyond_its_base():
+    """The storage grows; what the base has not got can be written to, though no write there can be recorded."""
     base = nbgrad.arange(4.0)
     view = base[1:]
-    view.resize_(2)
-    assert view.tolist() == [1.0, 2.0] and not view._is_view()
+    view.resize_(6).fill_(7.0)
+    assert base.tolist() == [0.0, 7.0, 7.0, 7.0]
+    with pytest.raises(nbgrad.InplaceError, match="outside of its base"):
+        view.mul_(nbgrad.ones(6, requires_grad=True))
+    assert base.tolist() == [0.0, 7.0, 7.0, 7.0] and not base.requires_grad
 
 
 @pytest.mark.parametrize("make", [lambda x: x, lambda x: x * 1], ids=["leaf", "result"])
@@ -215,3 +262,36 @@ def test_cat_keeps_channels_last_of_volumes():
     x = nbgrad.arange(48.0).reshape(2, 3, 2, 2, 2).to(memory_format=nbgrad.channels_last_3d)
     assert nbgrad.cat([x, x], 1).is_contiguous(memory_format=nbgrad.channels_last_3d)
     assert nbgrad.cat([x, x], 1).tolist() == nbgrad.cat([x.contiguous(), x.contiguous()], 1).tolist()
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda x: x.resize_(2),
+        lambda x: x.resize_(5),
+        lambda x: x.set_(nbgrad.ones(3)),
+        lambda x: setattr(x, "data", nbgrad.ones(5)),
+        lambda x: setattr(x, "data", nbgrad.ones(3, dtype=nbgrad.int64)),
+    ],
+    ids=["resize_", "grown", "set_", "data of another shape", "data of integers"],
+)
+@pytest.mark.parametrize("part", [False, True], ids=["dual", "view of what became dual"])
+def test_a_dual_tensor_is_not_moved_away_from_its_tangent(move, part):
+    """The tangent would be lost, or read where there is none: an error, after which both are as they were."""
+    with forward_ad.dual_level():
+        base = nbgrad.zeros(4)
+        x = base[1:]
+        (base if part else x).add_(forward_ad.make_dual(nbgrad.ones(1), nbgrad.tensor([2.0])))
+        with pytest.raises(nbgrad.GradError, match="has a tangent"):
+            move(x)
+        assert x.tolist() == [1.0] * 3 and forward_ad.unpack_dual(x).tangent.tolist() == [2.0] * 3
+
+
+def test_data_of_a_dual_tensor_may_lie_and_be_otherwise():
+    """The tangent is taken along: to the strides of the new memory, which views rely on, and to its dtype."""
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(nbgrad.ones(3), nbgrad.tensor([1.0, 2.0, 3.0]))
+        x.data = nbgrad.arange(6.0, dtype=nbgrad.float64).view(3, 2)[:, 1]
+        tangent = forward_ad.unpack_dual(x).tangent
+        assert tangent.dtype is nbgrad.float64 and tangent.stride() == (2,) and tangent.tolist() == [1.0, 2.0, 3.0]
+        assert forward_ad.unpack_dual(x.as_strided((2,), (2,), 3)).tangent.tolist() == [2.0, 3.0]

@@ -345,6 +345,42 @@ def test_memory_behind_tensors():
     assert nbgrad.zeros(2, 3).t().dim_order() == (1, 0)
 
 
+CONTIGUOUS, CHANNELS_LAST = nbgrad.contiguous_format, nbgrad.channels_last
+
+
+@pytest.mark.parametrize(
+    ("shape", "dims", "order", "allowed"),
+    [
+        ((2, 3, 4), (1, 0, 2), (1, 0, 2), True),
+        ((1, 3), (1, 0), (0, 1), [CONTIGUOUS]),
+        ((2, 1, 4), (1, 2, 0), (2, 0, 1), False),
+        ((2, 3, 4, 5), (0, 3, 1, 2), (0, 2, 3, 1), True),
+        ((2, 3, 1, 1), (0, 2, 1, 3), (0, 2, 1, 3), False),
+        ((1, 2, 3, 4), (0, 1, 2, 3), (0, 1, 2, 3), [CONTIGUOUS, CHANNELS_LAST]),
+    ],
+)
+def test_order_of_dimensions(shape, dims, order, allowed):
+    """Strides say it, contiguous tensors have theirs; where dimensions of size 1 leave a choice, ``ambiguity_check`` refuses it."""
+    x = nbgrad.empty(shape).permute(dims)
+    assert x.dim_order() == order
+    if allowed is True:
+        assert x.dim_order(ambiguity_check=True) == order
+        return
+    with pytest.raises(RuntimeError, match="more than one order"):
+        x.dim_order(ambiguity_check=True)
+    if allowed:
+        assert x.dim_order(ambiguity_check=allowed) == order
+    with pytest.raises(nbgrad.ArgumentError, match="expected a bool or a list"):
+        x.dim_order(ambiguity_check=["contiguous"])
+
+
+def test_memory_for_other_libraries_without_synchronisation():
+    """-1 asks a GPU not to wait; the CPU has nothing to wait for."""
+    assert np.from_dlpack(nbgrad.arange(3)).tolist() == [0, 1, 2] and nbgrad.arange(3).__dlpack__(stream=-1) is not None
+    with pytest.raises(BufferError, match="no stream"):
+        nbgrad.arange(3).__dlpack__(stream=1)
+
+
 def test_new_tensors_of_a_dtype():
     """``x.new`` of sizes and of data, ``new_empty_strided``, the old ``resize``."""
     x = nbgrad.ones(4, dtype=nbgrad.int32)
@@ -452,6 +488,15 @@ def test_memory_formats(make):
         make(x[0], memory_format=nbgrad.channels_last)
     with pytest.raises(TypeError, match="memory_format"):
         make(x, memory_format="rows")
+
+
+def test_a_memory_format_of_another_number_of_dimensions():
+    """Asked of any tensor, it is an answer: one of two dimensions does not lie in it."""
+    formats = nbgrad.channels_last, nbgrad.channels_last_3d, nbgrad.contiguous_format
+    assert [nbgrad.ones(2, 2).is_contiguous(memory_format=each) for each in formats] == [False, False, True]
+    assert [nbgrad.ones(1, 1, 2, 2).is_contiguous(memory_format=each) for each in formats] == [True, False, True]
+    with pytest.raises(TypeError, match="memory_format"):
+        nbgrad.ones(2).is_contiguous(memory_format="rows")
 
 
 def test_memory_formats_keep_values_and_gradients():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import nbgrad
+from tests.functions import Square
 
 
 class Metres(nbgrad.Tensor):
@@ -238,6 +239,39 @@ def test_disabled(disabled):
         assert type(Metres([1.0]) * 2) is nbgrad.Tensor
 
 
+def test_a_subclass_of_plain_results():
+    """By torch's name for that: results of operations are plain, and what is written to stays of the subclass."""
+
+    class Bare(nbgrad.Tensor):
+        """A subclass that does not survive operations."""
+
+        __torch_function__ = nbgrad._C._disabled_torch_function_impl
+
+    x = Bare([1.0, 2.0])
+    assert [type(each) for each in (x * 2, x[0], x + x)] == [nbgrad.Tensor] * 3
+    assert x.mul_(3) is x and type(x) is Bare and x.tolist() == [3.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda x: setattr(x, "data", nbgrad.ones(2)),
+        lambda x: x.set_(nbgrad.ones(2)),
+        lambda x: x.resize_(2),
+        lambda x: x.unsqueeze_(0),
+    ],
+    ids=["data", "set_", "resize_", "unsqueeze_"],
+)
+def test_other_memory_changes_no_class(move):
+    """A tensor of a subclass stays one, and a plain tensor plain, whosever memory it gets; ``data`` of a subclass is of it."""
+    x = Metres([1.0, 2.0, 3.0])
+    move(x)
+    assert type(x) is type(x * 2) is type(x.data) is type(x.data * 2) is Metres
+    plain = nbgrad.zeros(2)
+    plain.data = x
+    assert type(plain * 2) is nbgrad.Tensor and type(nbgrad.zeros(1).set_(x) * 2) is nbgrad.Tensor
+
+
 def test_function_written_in_others():
     """A user's function can take part by ``has_function`` and ``handle_function``."""
 
@@ -420,16 +454,6 @@ def test_functions_are_asked_call_by_call():
         def __nbgrad_function__(self, func, types, args, kwargs):
             names.append(func.__name__)
             return func(*args, **kwargs)
-
-    class Square(nbgrad.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(ctx, g):
-            return 2 * ctx.saved_tensors[0] * g
 
     x = nbgrad.ones(2).as_subclass(Metres).requires_grad_()
     with Names():

@@ -250,6 +250,23 @@ def test_a_kernel_is_found_at_the_first_launch():
     assert len(found) == 1
 
 
+def test_threads_that_find_a_kernel_at_once_have_one_record():
+    """Another thread's kernel reads its parameters in the record without the interpreter lock; a second one would free it."""
+    x = nbgrad.full((3,), 3.0, dtype=nbgrad.float64)
+    meanwhile = []
+
+    def find(address):
+        if not meanwhile:  # this thread is still looking when another one is done
+            meanwhile.append(None)
+            meanwhile[0] = late.complete()
+        return address
+
+    plan = late_square(x, find)
+    late = plan.record
+    assert native.fresh(plan, x, x).tolist() == [9.0, 9.0, 9.0]
+    assert plan.record is meanwhile[0] is late.complete()
+
+
 def test_a_launch_whose_kernel_is_not_found_can_be_repeated():
     """The error is that of whoever looks for it; the plan stays late."""
     answers = [KeyboardInterrupt, None]

@@ -474,7 +474,7 @@ def test_modules_take_a_device(make):
 
 
 def test_places_of_devices():
-    """By place, too."""
+    """Device and dtype have torch's places among the arguments of layers."""
     assert nn.Linear(2, 3, True, "cpu", nbgrad.float64).bias.dtype is nbgrad.float64
     assert nn.BatchNorm1d(2, bias=False).bias is None is nn.GroupNorm(1, 2, bias=False).bias
     table = nbgrad.ones(3, 2)

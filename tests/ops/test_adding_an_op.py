@@ -66,7 +66,7 @@ import numpy as np
 from nbgrad.base.errors import ShapeError
 from nbgrad.dispatch.lowerings import lowering
 from nbgrad.methods.install import install_operation
-from nbgrad.ops.core import general, reduction
+from nbgrad.ops.core import composite, general, reduction
 from nbgrad.ops.expr import scalar
 from nbgrad.ops.reduce import conjugate
 from nbgrad.tensors.arrays import tensor_of, values_of
@@ -93,7 +93,12 @@ raise SystemExit(code)
 @pytest.mark.early
 def test_declarations_and_rows_pass_every_check():
     """A process runs the document's declarations and rows, of every kind, then all tests that concern them, batches too."""
-    blocks = {"softsign": (), "sum_of_squares": ("reduction", "reduction row"), "convolve": ("general", "lowering", "general row")}
+    blocks = {
+        "softsign": (),
+        "sum_of_squares": ("reduction", "reduction row"),
+        "convolve": ("general", "lowering", "general row"),
+        "standard_score": ("composite", "composite row"),
+    }
     script = "\n".join(
         [
             FORGET,

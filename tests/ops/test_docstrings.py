@@ -78,6 +78,14 @@ def test_docstring_has_all_sections(name):
         assert part in text, part
 
 
+def test_errors_stand_in_one_section():
+    """What a function says of its errors and what its declaration implies are one list, of which no error is there twice."""
+    texts = {name: str(doc).split("\n\n") for name, doc in DERIVED.items()}
+    sections = {name: [part for part in parts if part.startswith("Raises:")] for name, parts in texts.items()}
+    assert {name for name, found in sections.items() if len(found) > 1} == set()
+    assert "    LinAlgError: A is singular.\n    ShapeError: they do not go together.\n" in sections["linalg.solve"][0]
+
+
 def test_most_operations_have_an_example():
     """An operation without example is an exception."""
     without = sorted(name for name, text in DERIVED.items() if ">>>" not in text)
@@ -252,6 +260,14 @@ def test_infix_means_the_expression(expr):
     }
     (want,) = evaluate((expr,), values, lambda name, operands: functions[name](*map(float, operands)))
     assert eval(infix(expr), {"exp": math.exp}, values) == pytest.approx(want, rel=1e-15)
+
+
+def test_infix_of_bounds():
+    """A choice between a number and its bound reads as the greater or lesser one; any other choice as it is."""
+    assert infix(scalar.where(X < 2, 2, X)) == "maximum(x, 2)"
+    assert infix(-scalar.where(X > Y, Y, X)) == "-minimum(x, y)"
+    assert infix(scalar.where(X < 2, X, 2)) == "where(x < 2, x, 2)"
+    assert infix(scalar.where(X < 2, 2, Y)) == "where(x < 2, 2, y)"
 
 
 def test_infix_of_comparisons_and_masks():

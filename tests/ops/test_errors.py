@@ -65,7 +65,7 @@ def test_shapes_that_do_not_broadcast(name):
     """Sizes 3 and 4 do not go together: a ShapeError that names the operation and both."""
     row = SAMPLES[name]
     dtype = "int64" if OPS[name].policy == "integer" else "float64"
-    shapes = ((2, 3), (4,), (2, 3), (2, 3))
+    shapes = ((2, 3), (4,), (2, 3), (2, 3), (2, 3))
     operands = tensors(row, Case(shapes[: len(OPS[name].operands)], {}), dtype)
     refused(name, operands, nbgrad.ShapeError, rf"^{OPS[name].public}: .*3.*4")
 

@@ -76,7 +76,7 @@ def require(x):
 def test_broadcasting_is_expanding(name):
     """Broadcast operands give what copies of the common shape give; their gradients are those copies' sums."""
     row, op = SAMPLES[name], OPS[name]
-    shapes = ((2, 1, 3), (4, 1), (3,), ())
+    shapes = ((2, 1, 3), (4, 1), (3,), (), (2, 1, 1))
     call = Case(tuple(shapes[k] for k in range(len(op.operands))), {})
     arrays = row.arrays(call, dtype_for(name))
     small = [to_tensor(x, not number) for x, number in zip(arrays, op.fixed)]

@@ -10,6 +10,7 @@ import pytest
 
 import nbgrad
 from nbgrad.base import config
+from nbgrad.base.calls import CALLS
 from nbgrad.base.errors import DimError, DTypeError, RangeError, ShapeError
 from tests.helpers import leaf
 
@@ -195,6 +196,15 @@ def test_infinite_parts_of_complex_sums(dtype):
     x = nbgrad.tensor([complex(-math.inf, 2), complex(1, 2)], dtype=dtype)
     for got, imaginary in ((x.sum(), 4), (x.sum(0), 4), (x.mean(), 2), (nbgrad.stack([x, x], 1).mean(0)[1], 2)):
         assert got.real.item() == -math.inf and got.imag.item() == imaginary
+
+
+def test_complex_totals_are_finished_by_parts_or_refused():
+    """The quotient of a total is that of its parts; its root is not, so the fold that ends in one takes real numbers alone."""
+    z = nbgrad.tensor([[1 + 2j, 3 - 1j]])
+    assert z.mean(1).tolist() == [2 + 0.5j]
+    with pytest.raises(DTypeError, match="norm2: x is nbgrad.complex64, expected real numbers.*Hint"):
+        CALLS["norm2"](z, 1, False)
+    assert nbgrad.linalg.vector_norm(z).item() == pytest.approx(15**0.5)
 
 
 @pytest.mark.parametrize("call", [lambda x: x.sum(2), lambda x: x.softmax(-3), lambda x: x.cumsum(5)])

@@ -346,7 +346,7 @@ def test_reductions_and_losses_have_numbers_for_derivatives(name, dtype):
     wrong = []
     for vector in VECTORS:
         made = derivatives(f, tuple(vector), dtype)
-        for order in ("first", "second", "forward over reverse"):
+        for order in ("first", "tangent", "second", "forward over reverse"):
             if np.isnan(made[order]).any():
                 wrong.append(f"{order} at {vector}: {made[order]}")
         if not alike(made["first"], made["recorded"], 1e-5).all():

@@ -397,6 +397,41 @@ def test_write_to_an_input_is_found_out():
             y.backward()
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.exp().mul_(leaf([3.0])),
+        lambda x: x.exp().add_(1).sin(),
+        lambda x: (y := x.exp(), y.view(1).mul_(leaf([3.0])))[0],
+        lambda x: (y := x * 1, y.sin() * y.mul_(2))[1],
+    ],
+)
+@pytest.mark.parametrize("early_stop", [True, False])
+def test_write_to_what_the_function_saves_is_found_out(function, early_stop):
+    """Its own writes, too, with the error that it has without a checkpoint."""
+    x = leaf([0.5])
+    y = recomputed(function, x, early_stop=early_stop)
+    with pytest.raises(nbgrad.VersionError, match="modified in place"):
+        y.backward()
+    assert x.grad is None
+
+
+def test_write_to_a_saved_tensor_seen_outside_of_a_pass():
+    """Whoever looks at a saved tensor has the error, too."""
+    y = recomputed(lambda x: x.exp().add_(1).sin(), leaf([0.5]))
+    exp = y.grad_fn.next_functions[0][0].next_functions[0][0]
+    with pytest.raises(nbgrad.VersionError, match="modified in place"):
+        exp._saved_result
+
+
+def test_write_after_the_last_use_of_what_is_saved():
+    """What is written to before it is saved, or where the second run stops before the write, is right."""
+    x = leaf([0.5])
+    recomputed(lambda x: (x * 1).mul_(4).exp(), x).backward()
+    recomputed(lambda x: x.exp().mul_(3), x).backward()
+    assert x.grad.tolist() == pytest.approx([4 * math.exp(2.0) + 3 * math.exp(0.5)])
+
+
 @BOTH
 def test_exceptions_pass_through_and_leave_no_trace(reentrant):
     """From either run; grad mode, generators and hooks are as before."""

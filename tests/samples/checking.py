@@ -93,8 +93,10 @@ def run(row: Row, operands: list, call: Case) -> tuple:
 
 
 def as_tuple(result: Any) -> tuple:
-    """One result or several, as a tuple."""
-    return tuple(result) if isinstance(result, (tuple, list)) or hasattr(result, "__next__") else (result,)
+    """One result or several, those of sequences one by one, as a tuple."""
+    if isinstance(result, (tuple, list)) or hasattr(result, "__next__"):
+        return tuple(part for each in result for part in as_tuple(each))
+    return (result,)
 
 
 def results(out: tuple) -> list[np.ndarray]:

@@ -220,6 +220,13 @@ row(
 
 # ---- systems, inverses, determinants ---------------------------------------------------------------------------------
 
+
+def reflections(x, tau):
+    """The whole product of two Householder reflections, whose vectors are below the diagonal of a matrix of three rows."""
+    vectors = np.append(1, x[1:, 0]), np.append([0, 1], x[2:, 1])
+    return np.linalg.multi_dot([np.eye(3) - t * np.outer(v, v) for t, v in zip(tau, vectors)])
+
+
 ROWS = {
     "inv": (np.linalg.inv, case(A), case(B)),
     "inv_ex": (lambda x: (np.linalg.inv(x), np.zeros(x.shape[:-2])), case(A)),
@@ -280,13 +287,7 @@ ROWS = {
     "vander": (lambda x, N=None: np.vander(x, N, True), case(VECTOR), case(VECTOR, N=2)),
     "tensorinv": (lambda x, ind=2: np.linalg.inv(x.reshape(3, 3)).reshape(3, 3, 1), case(A.reshape(3, 1, 3), 2)),
     "tensorsolve": (lambda x, y: np.linalg.solve(x, y), case(A, VECTOR)),
-    "householder_product": (
-        lambda x, tau: np.linalg.multi_dot(
-            [np.eye(3) - t * np.outer(v, v) for t, v in zip(tau, (np.append(1, x[1:, 0]), np.append([0, 1], x[2:, 1])))]
-            + [np.eye(3)[:, :2]]
-        ),
-        case(TALL, np.array([0.5, 1.25])),
-    ),
+    "householder_product": (lambda x, tau: reflections(x, tau)[:, :2], case(TALL, np.array([0.5, 1.25]))),
     "diagonal": (lambda x, offset=0: np.diagonal(x, offset), case(A, offset=1)),
     "matmul": (np.matmul, case((2, 3), (3, 2))),
 }
@@ -386,4 +387,16 @@ row(
 )
 row("lu_unpack", lambda x, p: (np.eye(3), np.tril(x, -1) + np.eye(3), np.triu(x)), REAL, case(A, STEPS), unlike=HALF)
 row("orgqr", ROWS["householder_product"][0], REAL, case(TALL, np.array([0.5, 1.25])), unlike=HALF)
+row("geqrf", lambda x: (lambda turned, tau: (turned.T, tau))(*np.linalg.qr(x, mode="raw")), REAL, case(TALL), unlike=NONE)
+row(
+    "ormqr",
+    lambda x, tau, other, left=True, transpose=False: (lambda q: q @ other if left else other @ q)(
+        reflections(x, tau).T if transpose else reflections(x, tau)
+    ),
+    REAL,
+    case((3, 2), (2,), (3, 2)),
+    case((3, 2), (2,), (2, 3), left=False, transpose=True),
+    errors=[fails(ShapeError, "3 rows of other", TALL, np.array([0.5, 1.25]), (2, 3))],
+    unlike=HALF,
+)
 row("nuclear_norm", lambda x: np.linalg.norm(x, "nuc"), REAL, case(A), unlike=HALF)

@@ -82,6 +82,23 @@ def logaddexp(x, y):
 
 row("logaddexp", logaddexp, saves="x y")
 
+
+def gamma_proposal(normal, uniform, concentration):
+    """Marsaglia and Tsang's, of concentration + 1 below 1; NaN where it is refused."""
+    d = concentration + (concentration < 1) - 1 / 3
+    root = 1 + normal / np.sqrt(9 * d)
+    v = np.where(root > 0, root**3, 1)
+    return np.where((root > 0) & (np.log(uniform) < normal**2 / 2 + d * (1 - v + np.log(v))), np.log(d * v), np.nan)
+
+
+row("gamma_proposal", gamma_proposal, domains={"uniform": UNIT, "concentration": POSITIVE})
+row(
+    "gamma_event",
+    lambda proposal, uniform, concentration: proposal + np.where(concentration < 1, np.log1p(-uniform) / concentration, 0),
+    domains={"uniform": UNIT, "concentration": POSITIVE},
+)
+row("path_score", lambda x, y, z, barrier, score: np.logaddexp(np.logaddexp(x, y), z + barrier) + score, saves="x y z barrier")
+
 # ---- trigonometry ----------------------------------------------------------------------------------------------------
 
 row("sin", np.sin, saves="x")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .row import REAL, case, row
+from nbgrad import RangeError
+
+from .row import REAL, case, fails, row
 
 I = np.array([2, 0, 2])  # one comes twice
 DISTINCT = np.array([2, 0])
@@ -187,5 +189,15 @@ for _name in ("masked_scatter", "masked_scatter_"):
 row("masked_scatter_backward", lambda g, mask, shape: np.concatenate([g[mask], np.zeros(2)]), REAL, case((2, 3), MASK, shape=(6,)))
 row("where_or_positions", np.where, REAL, case(MASK, (2, 3), (3,)), case(MASK, (), (2, 3)))
 row("nonzero", lambda x: np.argwhere(x), REAL, case((2, 3)), case(MASK), unlike={"gradient": "positions have none"})
+row(
+    "nonzero_static",
+    lambda x, size, fill_value=-1: np.concatenate([np.argwhere(x), np.full((size, x.ndim), fill_value)])[:size],
+    REAL,
+    case((2, 3), size=4),
+    case(MASK, size=20, fill_value=7),
+    case(MASK, size=0),
+    unlike={"gradient": "positions have none"},
+    errors=[fails(RangeError, "size is -1", (2, 3), size=-1)],
+)
 row("nonzero_places", np.argwhere, REAL, case((2, 3)), unlike={"gradient": "positions have none"})
 row("argwhere", np.argwhere, REAL, case((2, 3)), unlike={"gradient": "positions have none"})

@@ -84,7 +84,7 @@ class Row:
         errors: calls that must fail.
         unlike: checks that the operation has good reason to fail, with the reason.
         through: for helpers that no test calls: the operation whose samples exercise it.
-        seldom: its cases are left out of a usual run, see NOTE [Parts].
+        seldom: its cases are left out of a usual run, see NOTE [Parts of a run].
     """
 
     name: str

@@ -266,6 +266,15 @@ row(
     case((3, 4), np.array([-2.0, 0.0, 1.0]), density=True),
     unlike=NONE,
 )
+row(
+    "histogramdd",
+    lambda x, bins, density=False: (lambda hist, edges: (hist, *edges))(*np.histogramdd(x, bins, density=density)),
+    REAL,
+    case((5, 2), 3),
+    case((5, 2), [2, 4], density=True),
+    unlike=NONE,
+    errors=[fails(ShapeError, "expected points", (3,), 2), fails(RangeError, "2 dimensions", (3, 2), [2])],
+)
 row("unique_consecutive", lambda x: x[np.append(True, x[1:] != x[:-1])], REAL, case(np.array([1, 1, 2, 2, 3, 1])), unlike=NONE)
 
 # ---- parts of numbers ------------------------------------------------------------------------------------------------
@@ -298,6 +307,31 @@ def by_slice(x, dim, index, source, reduce, include_self=True):
     return by_index(x, dim, np.broadcast_to(index.reshape(shape), source.shape), source, reduce, include_self)
 
 
+def by_segment(x, reduce, lengths, axis=0, initial=None):
+    """Segments along a dimension, reduced one by one."""
+    if axis:
+        return np.stack([by_segment(row, reduce, length, axis - 1, initial) for row, length in zip(x, lengths)])
+    fold = {"sum": np.sum, "mean": np.sum, "max": np.max, "min": np.min, "prod": np.prod}[reduce]
+    parts = np.split(x, np.cumsum(lengths)[:-1])
+    out = np.stack([fold(part, 0, **({} if initial is None else {"initial": initial})) for part in parts])
+    return out / lengths.reshape(-1, *(1,) * (x.ndim - 1)) if reduce == "mean" else out
+
+
+LENGTHS = np.array([[1, 2], [2, 1]])
+row(
+    "segment_reduce",
+    by_segment,
+    NONZERO,
+    *(case((4, 2), way, lengths=np.array([1, 3])) for way in ("sum", "mean", "max", "min", "prod")),
+    case((4, 2), "sum", lengths=np.array([3, 0, 1])),
+    *(case((2, 3), way, lengths=LENGTHS, axis=1, initial=1.5) for way in ("sum", "mean", "max", "prod")),
+    unlike={"integer": "of floating dtypes alone"},
+    errors=[
+        fails(RangeError, "a sum of 4", (4, 2), "sum", lengths=np.array([1, 2])),
+        fails(RangeError, "reduce is 'std'", (4,), "std", lengths=np.array([4])),
+        fails(ShapeError, r"expected \[2, '\*'\]", (2, 3), "sum", lengths=np.array([3]), axis=1),
+    ],
+)
 row(
     "scatter_product",
     lambda x, src, dim, index, include_self: by_index(x, dim, index, src, "prod", include_self),
@@ -340,3 +374,30 @@ row("renorm_", renorm, NONZERO, case((3, 4), 2, 0, 1.0))
 row("nan_to_num_", lambda x: x, REAL, case((2, 3)))
 row("float_power_", lambda x, exponent: x**exponent, POSITIVE, case(np.array([[0.5, 2.0, 3.0]]), 2.5))
 row("nextafter_", np.nextafter, REAL, case((2, 3), (2, 3)), unlike={"half": "neighbours are further apart"})
+
+# ---- fake quantisation -----------------------------------------------------------------------------------------------
+
+
+def snapped(x, scale, zero_point, quant_min, quant_max):
+    """Numbers rounded to levels."""
+    return (np.clip(np.round(x * (1 / scale)) + zero_point, quant_min, quant_max) - zero_point) * scale
+
+
+THROUGH = {"gradient": "it is meant to ignore the rounding", "half": "levels are next to others there"}
+row(
+    "fake_quantize",
+    lambda x, scale, low, high: snapped(x, scale, 0, low, high),
+    REAL,
+    case((2, 3), 0.5, -2, 4),
+    case((2, 3), 0.25, -8, 7),
+    unlike=THROUGH,
+)
+row("fake_quantize_per_tensor_affine", snapped, REAL, case((2, 3), 0.5, 1, -2, 4), case((2, 3), 0.25, 0, -8, 7), unlike=THROUGH)
+row(
+    "fake_quantize_per_channel_affine",
+    lambda x, scale, zero_point, axis, quant_min, quant_max: snapped(x, scale, zero_point, quant_min, quant_max),
+    REAL,
+    case((2, 3), scale=np.array([0.5, 1.0, 0.25]), zero_point=np.array([0, 1, -2]), axis=1, quant_min=-4, quant_max=4),
+    unlike=THROUGH,
+    errors=[fails(ShapeError, r"expected \[2\]", (2, 3), np.ones(3), np.zeros(3, int), 0, 0, 1)],
+)

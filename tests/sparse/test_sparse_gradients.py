@@ -134,3 +134,32 @@ def test_graph_convolution_learns_the_same_by_either_layout(tmp_path):
     expected = losses(dense)
     assert np.allclose(losses(dense.to_sparse()), expected, rtol=1e-5)
     assert np.allclose(losses(dense.to_sparse_csr()), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("layout", ["to_sparse", "to_sparse_csr", "to_sparse_csc"])
+@pytest.mark.parametrize(
+    ("reduce", "expected", "by_sparse", "by_dense"),
+    [
+        ("mean", [[5.5, 5.0], [0.0, 0.0], [-2.0, -3.0]], [-0.5, 5.5, 3.5, 5.5], [[0.5, 0.5], [-1.5, -1.5], [1.5, 1.5]]),
+        ("amax", [[10.0, 12.0], [0.0, 0.0], [5.0, 6.0]], [0.0, 11.0, 0.0, 11.0], [[0.0, 0.0], [0.0, 0.0], [3.0, 3.0]]),
+        ("min", [[1.0, -2.0], [0.0, 0.0], [-9.0, -12.0]], [-1.0, 0.0, 7.0, 0.0], [[1.0, 1.0], [-3.0, -3.0], [0.0, 0.0]]),
+    ],
+)
+def test_products_whose_terms_are_reduced(layout, reduce, expected, by_sparse, by_dense):
+    """Terms are those of stored values; a row without any is 0; both operands have gradients."""
+    dense = nbgrad.tensor([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.0, -3.0, 1.0]])
+    a, y = getattr(dense, layout)().requires_grad_(), nbgrad.tensor([[1.0, -2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
+    out = nbgrad.sparse.mm(a, y, reduce)
+    out.sum().backward()
+    assert out.tolist() == expected and y.grad.tolist() == by_dense
+    assert a.grad.to_dense()[dense != 0].tolist() == by_sparse
+
+
+def test_products_that_are_not_reduced():
+    """Other reductions, and other operands, are refused."""
+    a, y = nbgrad.eye(2).to_sparse(), nbgrad.ones(2, 2)
+    for operands, reduce in (((a, y), "prod"), ((y, a), "amax"), ((a, a), "mean")):
+        with pytest.raises(nbgrad.NotSupportedError, match=f"reduce is '{reduce}'"):
+            nbgrad.sparse.mm(*operands, reduce)
+    twice = nbgrad.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))
+    assert nbgrad.sparse.mm(twice, y, "mean").tolist() == [[3.0, 3.0], [0.0, 0.0]]  # of one place, values are added up before

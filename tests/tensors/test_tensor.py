@@ -358,7 +358,7 @@ def test_zero_dim_tensor_is_no_sequence(use):
 
 
 def test_unpacking():
-    """Rows unpack."""
+    """A tensor is a sequence of its rows."""
     a, b = nbgrad.tensor([1.0, 2.0])
     assert (a.item(), b.item()) == (1.0, 2.0)
 

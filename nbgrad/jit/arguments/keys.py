@@ -2,17 +2,71 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from ...base.dtypes import get_default_dtype
+from ...base.grad_mode import mode
 from ...base.nested import Tree
 from ...creation.generators import Generator
 from ...graph.edges import requires_grad
 from ...tensors.overlap import span
+from ...tensors.storage import default_device
 from ...tensors.tensor import Tensor
-from .leaves import paths_of_leaves
-from .structures import Foreign, value_key
+from .leaves import NUMBERS, is_word, paths_of_leaves
+from .structures import Foreign, flatten, value_key
 
-__all__ = ["key_of", "key_of_tree", "sharing"]
+__all__ = ["NONE", "Request", "key_of", "key_of_tree", "requested", "sharing"]
+
+NONE: frozenset[int] = frozenset()
+
+
+class Request(NamedTuple):
+    """A call, and by what it chooses a variant.
+
+    Attributes:
+        leaves, tree: the arguments; ``tensors``: those among the leaves.
+        inputs: what a program gets of them: tensors, and ``numbers``, leaves that are words of the program.
+        fixed: numbers whose values the function takes.
+        loose: what the call is known by before that is found out, every number by its class alone; ``key``: by what it chooses a
+            variant, with the values of ``fixed``.
+    """
+
+    args: tuple
+    kwargs: dict
+    leaves: list
+    tree: Tree
+    tensors: list[Tensor]
+    inputs: list
+    numbers: frozenset[int]
+    fixed: frozenset[int]
+    loose: tuple
+    key: tuple
+
+
+def requested(args: tuple, kwargs: dict, fn: Any, taken: Mapping, fixed: Mapping) -> Request:
+    """A call of ``fn``, and by what it chooses a variant.
+
+    Args:
+        taken: by structure, ints whose values the function takes; ``fixed``: by what calls are known by, all such numbers.
+
+    Raises:
+        Foreign: an argument is of a kind that no program takes.
+    """
+    leaves, tree = flatten((args, kwargs))
+    tensors = [x for x in leaves if isinstance(x, Tensor)]
+    shape = key_of_tree(tree)
+    known = taken.get(shape, NONE) if taken else NONE
+    numbers = frozenset([k for k, leaf in enumerate(leaves) if type(leaf) in NUMBERS and is_word(leaf) and k not in known])
+    kinds = [NUMBERS[type(leaf)] if k in numbers else key_of(leaf, k, fn, tree) for k, leaf in enumerate(leaves)]
+    loose = key = (shape, tuple(kinds), sharing(tensors), mode.enabled, get_default_dtype(), default_device())
+    values = fixed.get(loose, NONE) if fixed else NONE
+    if values:
+        kinds = [key_of(leaf, k, fn, tree) if k in values else kind for k, (leaf, kind) in enumerate(zip(leaves, kinds))]
+        key = (shape, tuple(kinds), *loose[2:])
+        numbers -= values
+    inputs = [x for k, x in enumerate(leaves) if isinstance(x, Tensor) or k in numbers] if numbers else tensors
+    return Request(args, kwargs, leaves, tree, tensors, inputs, numbers, values, loose, key)
 
 
 def key_of(leaf: Any, k: int, fn: Any, tree: Tree) -> Any:

@@ -62,7 +62,7 @@ def paths(tree: Tree, name: str) -> Iterator[str]:
 
 
 def names_of_leaves(fn: Any, tree: Tree) -> list[str]:
-    """The same as names of values; nothing where a path makes none."""
+    """Names of values that are made of the leaves' paths; nothing where a path makes none."""
     names = [re.sub(r"\W+", "_", path).strip("_") for path in paths_of_leaves(fn, tree)]
     return [name if name.isidentifier() else "" for name in names]
 

@@ -61,7 +61,7 @@ def flatten(value: Any) -> tuple[list, Tree]:
 
 
 def flatten_again(value: Any) -> tuple[list, Tree]:
-    """The same of what is put together anew: a list, a dict or an object may be in several places."""
+    """``flatten`` of what is put together anew: a list, a dict or an object may be in several places."""
     leaves: list = []
     return leaves, gather(value, leaves, (), None)
 

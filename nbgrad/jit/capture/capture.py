@@ -106,7 +106,7 @@ class Trace(Observations):
 
     @property
     def derivable(self) -> bool:
-        """See above."""
+        """Whether derivatives may be taken of the graph later: NOTE [Flows] of flows.py."""
         return self.variables.flows is not None
 
     @derivable.setter
@@ -382,7 +382,7 @@ def kept_by(node: GraphNode) -> list:
 def current_trace() -> Trace | None:
     """The innermost capture of this thread."""
     this = get_ident()
-    for active in reversed(traces):
+    for active in traces[::-1]:
         if active.thread == this:
             return active
     return None

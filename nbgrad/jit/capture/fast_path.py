@@ -10,7 +10,7 @@ from __future__ import annotations
 from threading import get_ident
 from typing import Any
 
-from ...base.grad_mode import mode, special
+from ...base.grad_mode import mode, special, traces
 from ...dispatch.arguments import settled_attributes
 from ...dispatch.elementwise_plans import PLANS, plan_key
 from ...dispatch.operands import gradient_mask
@@ -44,9 +44,10 @@ def layout_beneath(x: Any) -> Layout | None:
 
 def fast_call(op: Any, operands: tuple, attributes: dict[str, Any] | None) -> Any:
     """The result of a usual call, which is written down; None of all else."""
-    if len(special) != 1:
+    active = traces[:]
+    if len(active) != 1 or special != active:
         return None
-    trace: Trace = special[0]
+    trace: Trace = active[0]
     if trace.depth or not trace.late or trace.thread != get_ident():
         return None
     if isinstance(op, Elementwise):

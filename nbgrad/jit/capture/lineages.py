@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...base.grad_mode import mode
 from ...graph.edges import requires_grad
@@ -10,9 +10,7 @@ from ...tensors.tensor import Tensor
 from ..ir.histories import STOP, UNRECORDED, WRITTEN, Mark, history_of
 from ..ir.ir import Node, Value
 from .flows import Flows, is_unrecorded
-
-if TYPE_CHECKING:
-    from .variables import Key, Variable
+from .memory import Key, Variable, require_inside
 
 __all__ = ["Lineages"]
 
@@ -28,7 +26,6 @@ class Lineages:
     append: Any
     overwrite: Any
     part: Any
-    require_inside: Any
     seen_first: Any
     stop: Any
 
@@ -64,7 +61,7 @@ class Lineages:
             return found
         whole = flows.by_lineage(variable.windows.get(variable.root, {})).get(lineage)
         if whole is not None and key != variable.root:
-            self.require_inside(variable, key)
+            require_inside(variable, key)
             found = self.part(whole, variable.root, key)
         elif lineage is None:
             found = variable.value if key == variable.root else next(iter(self.seen_first(variable, key).values()))

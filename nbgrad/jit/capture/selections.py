@@ -28,7 +28,7 @@ class Selection:
 
 
 class Selections:
-    """Those of a capture.
+    """The copies of a capture that stand for views.
 
     Attributes:
         table: its variables, by identity of their memory.

@@ -32,7 +32,7 @@ def tracing(known: Sequence[Tensor] = (), effects: bool = False, hosted: set | N
         late: whether elements are computed only where they are needed. ``settle`` of ``Trace`` computes what the program has kept.
     """
     active = Trace(known, effects, hosted)
-    active.late, active.pending.outer = late, next((x.pending for x in reversed(traces) if x.thread == active.thread), None)
+    active.late, active.pending.outer = late, next((x.pending for x in traces[::-1] if x.thread == active.thread), None)
     kept, ended = Kept(), False
     try:
         traces.append(active)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, NoReturn, Sequence
-
-import numpy as np
+from typing import Any, Iterable, Sequence
 
 from ...base.errors import GraphError
 from ...base.grad_mode import mode
@@ -15,47 +13,17 @@ from ...ops.core import OPS
 from ...tensors.layout import Layout, layout_of
 from ...tensors.storage import Storage
 from ...tensors.tensor import Tensor, native
-from ..ir.devices import copied, on_gpu
+from ..ir.devices import copied
 from ..ir.graph import Graph
 from ..ir.histories import OVERWRITE, STOP, WRITTEN, history_of
 from ..ir.ir import Node, Value
 from ..ir.lines import user_line
 from .flows import Flows
 from .lineages import Lineages
+from .memory import Key, Variable, is_inside, key_of, require_inside, uniform_number, whole_storage
 from .selections import Selections
 
-__all__ = ["Variable", "Variables"]
-
-Key = tuple[int, Layout]
-
-
-class Variable:
-    """Memory of the captured program, which several storages may share (``x.data``).
-
-    Attributes:
-        array: the memory, held so that its identity is not used again.
-        root: place and layout of the tensor that ``value`` is the value of: the first that was seen, or the whole storage.
-        windows: values of tensors on it that hold as long as nobody writes: by place and layout, then by history.
-        external: a tensor of the program that was there before the capture; else None.
-        target: the input or constant that it began as; None of what the function makes.
-        storage: through which it was seen first, whose version counts; ``version``: what that was.
-        writes: how many there were.
-    """
-
-    __slots__ = ("array", "root", "value", "windows", "external", "target", "storage", "version", "writes")
-
-    def __init__(self, array: Any, root: Key, value: Value, history: Any, external: Tensor | None = None):
-        self.array, self.root, self.value, self.external = array, root, value, external
-        self.target: Value | None = value if external is not None else None
-        self.storage: Storage | None = None if external is None else external._storage_
-        self.version = 0 if self.storage is None else self.storage.version
-        self.writes = 0
-        self.windows: dict[Key, dict[Any, Value]] = {root: {history: value}}
-
-
-def key_of(x: Tensor) -> Key:
-    """Place in the storage, and layout."""
-    return x._offset_, x.layout.plain()
+__all__ = ["Variables"]
 
 
 class Variables(Lineages):
@@ -66,6 +34,9 @@ class Variables(Lineages):
         known: tensors that the program may use without making them, by identity of their memory; ``beside``: others in that memory.
         born: memory that creation functions made, by identity.
         foreign: memory of NumPy arrays that the program names, by identity of the arrays on it.
+        table: the variables, by identity of their memory.
+        copies: storages of arguments, each with the copy on which the capture runs, by identity of the first; ``given``: identities
+            of the copies' memory.
         selections: copies that stand for views.
     """
 
@@ -76,7 +47,7 @@ class Variables(Lineages):
         self.born: dict[int, Any] = {}
         self.foreign: dict[int, Any] = {}
         self.table: dict[int, Variable] = {}
-        self.copies: dict[int, tuple[Storage, Storage]] = {}  # by identity of the first
+        self.copies: dict[int, tuple[Storage, Storage]] = {}
         self.given: set[int] = set()
         self.selections = Selections(self.table)
         self.flows: Flows | None = None
@@ -174,7 +145,7 @@ class Variables(Lineages):
         key = key_of(x)
         if key == variable.root:
             return variable.target
-        self.require_inside(variable, key)
+        require_inside(variable, key)
         return self.part(variable.target, variable.root, key)
 
     def stop(self, value: Value, history: Any) -> Value:
@@ -192,7 +163,7 @@ class Variables(Lineages):
             self.known[id(array)] = native.tensor(x.layout.plain().template, x._storage_, x._offset_, False, None)
         if id(array) in self.born and id(array) not in self.foreign and not is_traced(x):
             whole = whole_storage(x)
-            constant = Value(whole.layout, False, data=number_of(whole))
+            constant = Value(whole.layout, False, data=uniform_number(whole))
             variable = Variable(array, key_of(whole), constant, None)
         elif id(array) in self.known:
             known = self.known[id(array)]
@@ -200,8 +171,8 @@ class Variables(Lineages):
             variable = Variable(array, key_of(known), constant, history_of(known), known)
         else:
             raise GraphError(
-                f"a tensor of shape {list(x.layout.shape)} was computed where no graph is captured, and its values would become "
-                "constants. Hint: give it to the function as an argument."
+                f"a tensor of shape {list(x.layout.shape)}, used at {user_line()}, was computed where no graph is captured, and "
+                "its values would become constants. Hint: give it to the function as an argument."
             )
         self.graph.constants.append(constant)
         self.table[id(array)] = variable
@@ -213,10 +184,10 @@ class Variables(Lineages):
         NOTE [Neighbours]: of two tensors that the program names and that lie in one memory (``k, v = qkv.chunk(2)``), the one that
         is not a part of the other is a constant of its own, as long as nobody writes to that memory.
         """
-        if not (variable.writes or self.is_inside(variable.root, key)):
+        if not (variable.writes or is_inside(key, variable.root)):
             for x in self.beside:
                 place = key_of(x)
-                if x._storage_.array is variable.array and self.is_inside(place, key):
+                if x._storage_.array is variable.array and is_inside(key, place):
                     if place not in variable.windows:
                         constant = Value(x.layout.plain(), bool(x.requires_grad), data=x)
                         self.graph.constants.append(constant)
@@ -227,7 +198,7 @@ class Variables(Lineages):
 
     def window(self, variable: Variable, key: Key) -> Value:
         """The value of a tensor as a part of the root's."""
-        self.require_inside(variable, key)
+        require_inside(variable, key)
         return self.part(variable.value, variable.root, key)
 
     def part(self, value: Value, whole: Key, key: Key) -> Value:
@@ -251,40 +222,42 @@ class Variables(Lineages):
         Raises:
             GraphError: it does, and they are not; the write is to a part that has gaps.
         """
-        variable, key, flows = self.table[id(x._storage_.array)], key_of(x), self.flows
+        variable, flows = self.table[id(x._storage_.array)], self.flows
         self.selections.note_written(x)
         known = variable.windows.get(variable.root, {WRITTEN: variable.value})
-        if begins and mode.enabled and requires_grad(x) and flows is None:
-            self.require_one_history(known)
-        assert out.layout is not None
-        if out.layout.dtype is not key[1].dtype:
-            out = self.add("to_dtype", (out,), {"dtype": key[1].dtype}, out.layout.like(key[1].dtype))
-        before = variable.value if flows is None else self.of_lineage(variable, variable.root, flows.lineage(x), flows)
-        start, root = variable.root
-        if key == variable.root and out.layout is root:
-            value = out
-        else:
-            self.require_inside(variable, key)
-            size = root.dtype.itemsize
-            place = {"size": key[1].shape, "stride": key[1].strides, "storage_offset": (key[0] - start) // size}
-            read = self.unrecorded(before, flows) if flows is not None and before in flows.silent and mode.enabled else before
-            value = self.scattered(read, out, place, root)
-        variable.writes += 1
         recorded = mode.enabled and requires_grad(x)
+        if begins and recorded and flows is None:
+            self.require_one_history(known)
+        dtype = x.layout.dtype
+        if out.layout is not None and out.layout.dtype is not dtype:
+            out = self.add("to_dtype", (out,), {"dtype": dtype}, out.layout.like(dtype))
+        before = variable.value if flows is None else self.of_lineage(variable, variable.root, flows.lineage(x), flows)
+        value = self.placed(variable, key_of(x), before, out)
+        variable.writes += 1
         if not recorded:
             out.requires_grad = value.requires_grad = False
         if flows is not None:
             windows = self.written(variable, flows.lineage(x), before, value, flows)
+        elif recorded:
+            windows = {WRITTEN: value}
         else:
-            kept = (
-                {}
-                if recorded
-                else {history: old for history, old in known.items() if history is not None and old.requires_grad is not False}
-            )
-            windows = {history: self.overwrite(old, value) for history, old in kept.items()}
-            if recorded or not windows:
-                windows[WRITTEN] = value
+            kept = {history: old for history, old in known.items() if history is not None and old.requires_grad is not False}
+            windows = {history: self.overwrite(old, value) for history, old in kept.items()} or {WRITTEN: value}
         variable.value, variable.windows = next(iter(windows.values())), {variable.root: windows}
+
+    def placed(self, variable: Variable, key: Key, before: Value, out: Value) -> Value:
+        """The value of all of a variable, ``before`` until now, in which ``out`` is what lies at a place.
+
+        Raises:
+            GraphError: the place is a part that has gaps.
+        """
+        (offset, layout), (start, root), flows = key, variable.root, self.flows
+        if key == variable.root and out.layout is root:
+            return out
+        require_inside(variable, key)
+        place = {"size": layout.shape, "stride": layout.strides, "storage_offset": (offset - start) // root.dtype.itemsize}
+        read = self.unrecorded(before, flows) if flows is not None and before in flows.silent and mode.enabled else before
+        return self.scattered(read, out, place, root)
 
     def require_one_history(self, known: dict[Any, Value]) -> None:
         """Refuse memory that a tensor with a history lies on.
@@ -293,18 +266,10 @@ class Variables(Lineages):
             GraphError: it does.
         """
         if any(history is not None and value.requires_grad is not False for history, value in known.items()):
-            self.refuse_histories()
-
-    def refuse_histories(self) -> NoReturn:
-        """Refuse two histories on one memory.
-
-        Raises:
-            GraphError: always.
-        """
-        raise GraphError(
-            f"a detached tensor is written to, which is recorded, and shares memory with one that has a history, at "
-            f"{user_line()}: a graph cannot capture it. Hint: clone it first."
-        )
+            raise GraphError(
+                f"a detached tensor is written to, which is recorded, and shares memory with one that has a history, at "
+                f"{user_line()}: a graph cannot capture it. Hint: clone it first."
+            )
 
     def scattered(self, x: Value, out: Value, place: dict, layout: Layout) -> Value:
         """A value in which what lies at a place in memory is another one: ``as_strided_scatter`` counts in row-major order.
@@ -315,7 +280,10 @@ class Variables(Lineages):
         if layout.contiguous:
             return self.add("as_strided_scatter", (x, out), place, layout)
         if not layout.dense:
-            raise GraphError("a part of a tensor with gaps between its elements is written to: a graph cannot capture it.")
+            raise GraphError(
+                f"a part of a tensor with gaps between its elements is written to, at {user_line()}: a graph cannot capture it. "
+                "Hint: write to a clone, and copy that back."
+            )
         flat = layout_of(layout.dtype, (layout.numel,), None, layout.device, layout.conj, layout.neg)
         row = self.add("as_strided_from", (x,), {"size": flat.shape, "stride": (1,), "offset": 0}, flat)
         made = self.add("as_strided_scatter", (row, out), place, flat)
@@ -344,31 +312,6 @@ class Variables(Lineages):
             self.flows.follow(node, recorded)
         return node.outs[0] if node.outs else None  # type: ignore[return-value]
 
-    def require_inside(self, variable: Variable, key: Key) -> None:
-        """Refuse what lies outside of the tensor that stands for a storage, or is of another dtype.
-
-        Raises:
-            GraphError: it does.
-        """
-        layout, root = key[1], variable.root[1]
-        if not is_alike(layout, root):
-            raise GraphError(
-                f"a tensor of {layout.dtype.name} shares memory with one of {root.dtype.name} that is written to: a graph cannot "
-                "capture it. Hint: clone one of them before the write."
-            )
-        if not self.is_inside(variable.root, key):
-            raise GraphError(
-                "two tensors that the function does not make share memory, and one is written to where the other does not "
-                "reach: a graph cannot capture it. Hint: give the function clones."
-            )
-
-    @staticmethod
-    def is_inside(whole: Key, key: Key) -> bool:
-        """Whether a tensor reaches over another one, of whose elements both are made."""
-        (offset, layout), (start, root) = key, whole
-        (low, high), (least, most) = extent(layout, offset), extent(root, start)
-        return is_alike(layout, root) and least <= low and high <= most
-
     def copied(self, x: Tensor) -> Tensor:
         """A tensor of an argument's class: a leaf, or in its place of the graph, on a copy of its storage."""
         if id(x._storage_) not in self.copies:
@@ -381,42 +324,3 @@ class Variables(Lineages):
         if type(x) is not Tensor:
             made.__class__ = type(x)
         return made
-
-
-def is_alike(layout: Layout, root: Layout) -> bool:
-    """Whether the elements in memory are of one dtype, and read in one way."""
-    return layout.dtype is root.dtype and layout.conj is root.conj and layout.neg is root.neg
-
-
-def extent(layout: Layout, offset: int) -> tuple[int, int]:
-    """First byte, and the one behind the last, of a tensor in its storage."""
-    size = layout.dtype.itemsize
-    if not layout.numel:
-        return offset, offset
-    low = sum(min(0, (n - 1) * t) for n, t in zip(layout.shape, layout.strides))
-    high = sum(max(0, (n - 1) * t) for n, t in zip(layout.shape, layout.strides))
-    return offset + low * size, offset + (high + 1) * size
-
-
-def whole_storage(x: Tensor) -> Tensor:
-    """What all of a storage holds now, on memory of its own: of the layout of ``x`` if that is all of it, else of one dimension."""
-    array, layout = x._storage_.array, x.layout.plain()
-    size = layout.dtype.itemsize
-    if x._offset_ or not layout.dense or array.nbytes != layout.numel * size:
-        layout = layout_of(layout.dtype, (array.nbytes // size,), None, layout.device)
-    elif layout.contiguous:  # whatever the strides of its dimensions of one element
-        layout = layout_of(layout.dtype, layout.shape, None, layout.device, layout.conj, layout.neg)
-    return native.tensor(layout.template, copied(x._storage_), 0, False, None)
-
-
-def number_of(x: Tensor) -> Any:
-    """The number that all elements are, bit for bit; else the tensor. A GPU is not waited for."""
-    layout = x.layout
-    if not layout.numel or layout.dtype.numpy.kind not in "biuf" or on_gpu(layout):
-        return x
-    array = x._storage_.array
-    if layout.numel > 1:
-        bits = array.view(np.uint8).reshape(layout.numel, -1)
-        if not (bits == bits[0]).all():
-            return x
-    return array.view(layout.dtype.numpy).flat[0].item()

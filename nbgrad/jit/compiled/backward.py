@@ -208,7 +208,7 @@ class Backward:
         return differentiable(graph, [*examples, *[example(value.layout) for value in joint.cotangents if value.layout]])
 
     def again(self, kept: tuple, words: tuple, cotangents: Any, wanted: tuple[int, ...]) -> list | None:
-        """The same where all is as in the run before it; None where it is not.
+        """``run`` where all is as it was in the run before; None where it is not.
 
         Args:
             kept: the operands, then what is saved.

@@ -25,6 +25,7 @@ from ...base.nested import Tree, flatten
 from ...creation.generators import Generator, default_generators
 from ...graph.edges import requires_grad
 from ...tensors.arrays import values_of
+from ...tensors.choices import current
 from ...tensors.storage import Storage, unwatched
 from ...tensors.tensor import Tensor, meta_of, native
 from ..arguments.structures import flatten as flatten_result
@@ -32,7 +33,7 @@ from ..guards.external_state import watching
 from ..ir.devices import copied, put_back
 from ..ir.ir import Block
 from ..nodes.rehearsals import rehearsal
-from ..state.snapshots import Snapshot
+from ..state.snapshots import Snapshot, restore
 
 if TYPE_CHECKING:
     from .runs import Run
@@ -43,7 +44,8 @@ CLOSE = 1 << 12
 
 
 def checked(variant: Run, fn: Callable, leaves: list, tree: Tree, missed: Any) -> Any:
-    """The result of a variant, which is what the function gives; of one whose capture was the call there is nothing to compare.
+    """The result of a variant, which is what the function gives. Nothing is compared of one whose capture was the call, nor while a
+    graph of a GPU is captured, when there are no values.
 
     Args:
         missed: what the variant gives where it does not hold.
@@ -52,7 +54,7 @@ def checked(variant: Run, fn: Callable, leaves: list, tree: Tree, missed: Any) -
         GraphError: it is not. KernelError: a call of the function is not as it should be.
     """
     inputs = [x for x in leaves if isinstance(x, Tensor)]
-    if variant.once:
+    if variant.once or current.capture is not None:
         return variant(variant.inputs(leaves))
     say_once(variant)
     before = World(variant, leaves)
@@ -153,6 +155,8 @@ class World:
         tensors: that the program's names hold; ``arrays``: identities of NumPy arrays on which some lie.
         gradients: of these; ``storages``: of both, with what they hold; ``generators`` with their states.
         before: what is no tensor. exchanged: names whose contents are state.
+        dicts: in which names are, other than namespaces of modules, with copies: an optimizer counts in its state under names that
+            the program does not speak of.
     """
 
     def __init__(self, variant: Run, leaves: Sequence[Any]):
@@ -169,6 +173,8 @@ class World:
         found = {id(x): x for x in (*default_generators(), *nodes, *leaves) if isinstance(x, Generator)}
         self.generators = [(each, (each._seed, each._calls)) for each in found.values()]
         self.before = Snapshot(guards)
+        holders = {id(x): x for x in guards.names[::3] if type(x) is dict and "__name__" not in x}
+        self.dicts = [(x, dict(x)) for x in holders.values()]
 
     def put_back(self) -> None:
         """Let everything be as it was."""
@@ -180,6 +186,8 @@ class World:
             storage.version = version
         for generator, (seed, calls) in self.generators:
             generator._seed, generator._calls = seed, calls
+        for holder, held in self.dicts:
+            restore(holder, held)
         self.before.put_back()
 
     def seen(self, fn: Callable, copies: Copies, leaves: list, tree: Tree) -> list[tuple[str, Any]]:
@@ -228,7 +236,7 @@ class Copies:
         self.tensors = [self.copy(x) for x in inputs]
 
     def copy(self, x: Tensor) -> Tensor:
-        """That of a tensor, the same one whenever it is asked for."""
+        """The copy of a tensor, the same one whenever it is asked for."""
         storage = x._storage_
         if id(storage.array) in self.known:
             return x
@@ -239,7 +247,9 @@ class Copies:
                 self.copies[id(storage.array)] = copied(storage)
             made = self.storages[id(storage)] = unwatched(self.copies[id(storage.array)], storage.version)
             made.writable = storage.writable
-        copy = native.tensor(x.layout.template, self.storages[id(storage)], x._offset_, requires_grad(x), None)
+        copy: Tensor = native.tensor(x.layout.template, self.storages[id(storage)], x._offset_, requires_grad(x), None)
+        if type(x) is not Tensor:
+            copy.__class__ = type(x)
         self.made[id(x)] = copy
         g = gradient_of(x)
         if g is not None:
@@ -278,7 +288,7 @@ def compare(name: str, what: str, got: Any, want: Any, close: bool) -> None:
 
 
 def compare_tensors(name: str, what: str, got: Seen, want: Seen, close: bool) -> None:
-    """The same of tensors."""
+    """Refuse tensors that are unequal."""
     for part, x, y in (
         ("the dtype of ", got.dtype, want.dtype),
         ("the shape of ", list(got.values.shape), list(want.values.shape)),

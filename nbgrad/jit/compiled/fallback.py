@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, Callable
 
+from ...base.errors import GraphError
 from ..arguments.structures import Foreign
 from ..ir.lines import user_level
 from ..state.capture_lock import CaptureLock
@@ -56,7 +57,7 @@ class Fallback:
         text = str(error)
         if text not in self._broken_:
             self._broken_[text] = text
-            self._say_(f"runs as it is for what no graph holds: {text.removeprefix(PREFIX)}")
+            self._say_(f"runs as it is: {text.removeprefix(PREFIX)}")
         return self._plainly_(args, kwargs)
 
     def _break_(self, key: Any, why: str) -> None:
@@ -65,11 +66,28 @@ class Fallback:
         self._broken_[key] = why
         self._failures_ += 1
         if not (self.fullgraph or said):
-            self._say_(f"runs as it is, for a graph cannot hold it: {why.removeprefix(PREFIX)}")
+            self._say_(f"runs as it is: {why.removeprefix(PREFIX)}")
 
     def _say_(self, what: str) -> None:
         """Warn of something."""
-        warnings.warn(f"compile: {getattr(self.fn, '__name__', 'the function')} {what}", stacklevel=user_level())
+        warnings.warn(f"{PREFIX}{self._called_()} {what}", stacklevel=user_level())
+
+    def _called_(self) -> str:
+        """What the function is called, for people."""
+        return str(getattr(self.fn, "__name__", "the function"))
+
+    def _told_(self, why: str) -> str:
+        """Why no graph holds the function, as the message of an error, which names it."""
+        return why if why.startswith(PREFIX) else f"{PREFIX}{self._called_()}: {why}"
+
+    def _public_(self, error: Exception) -> Exception:
+        """An error of a capture as programs know it."""
+        if not isinstance(error, GraphError) or isinstance(error, Foreign):
+            return error
+        if type(error).__module__ != GraphError.__module__:
+            return GraphError(self._told_(str(error)))
+        error.args = (self._told_(str(error)),)  # with its traceback, which shows the line
+        return error
 
     def _uncaptured_(self, key: Any, args: tuple, kwargs: dict) -> Any:
         """A call that has no program, now."""
@@ -105,7 +123,7 @@ class Fallback:
             )
             self._full_ = why = found
             warnings.warn(
-                f"compile: {getattr(self.fn, '__name__', 'the function')} was captured {self.limit} times, and runs as it is for "
+                f"{PREFIX}{self._called_()} was captured {self.limit} times, and runs as it is for "
                 f"what is new: {why}. Hint: a higher limit, or fewer things that change from call to call; cond, while_loop and "
                 "scan hold branches and loops that depend on values.",
                 stacklevel=user_level(),

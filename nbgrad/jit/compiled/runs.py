@@ -197,7 +197,7 @@ class Run:
         )
 
     def acting(self, *inputs: Tensor) -> Any:
-        """The leaves of the result; what the program does beside computing them is done."""
+        """The leaves of the result, when all that the program does beside computing them is done."""
         assert self.side_effects is not None
         operands = self.side_effects.operands(inputs)
         if operands is None:
@@ -210,12 +210,12 @@ class Run:
         return self.side_effects.apply(operands, leaves)
 
     def acted(self, *inputs: Tensor) -> Any:
-        """The result of that."""
+        """The result, when all that the program does beside computing is done."""
         made = self.acted_alone(*inputs)
         return self.missed(*inputs) if made is MISSED else made
 
     def acted_alone(self, *inputs: Tensor) -> Any:
-        """The same; ``MISSED`` where the program does not hold."""
+        """``acted``, but ``MISSED`` where the program does not hold."""
         return self.finish(self.acting(*inputs), inputs)
 
     def locked(self, call: Callable, lock: Any) -> Callable:
@@ -273,7 +273,7 @@ class Run:
         return outs if outs is None or len(outs) != 1 else outs[0]
 
     def applied_under_no_grad(self, inputs: Sequence[Tensor]) -> Any:
-        """The same of a function that records, by ``enable_grad``, what its caller does not."""
+        """``applied`` of a function that records, by ``enable_grad``, what its caller does not."""
         with enable_grad():
             return Run.applied(self, inputs)
 

@@ -18,9 +18,9 @@ def in_modes() -> bool:
 
 def is_observed() -> bool:
     """Whether anomaly mode is on, or a transform or a function mode runs anywhere in the process."""
-    return is_anomaly_enabled() or any(each is not OVERRIDING for each in unusual)  # which says only that such types exist
+    return is_anomaly_enabled() or any(each is not OVERRIDING for each in unusual[:])  # which says only that such types exist
 
 
 def active_modes() -> list:
     """The special modes; the check of ``NBGRAD_CHECK=1`` only looks."""
-    return [each for each in special if type(each) is not Checker] if config.CHECK else special
+    return [each for each in special[:] if type(each) is not Checker] if config.CHECK else special

@@ -49,7 +49,7 @@ MOST_ATTEMPTS = 4  # captures that each find more state than the one before
 class Variant(Run):
     """A captured program."""
 
-    def __init__(self, fn: Callable, leaves: list, tree: Tree, exact: bool, numbers: frozenset[int], follow: bool, kept: State):
+    def __init__(self, fn: Callable, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool, kept: State):
         self.numbers, self.state = numbers, kept
         self.cost, self.given, self.paths = Cost(), tree, paths_of_leaves(fn, tree)
         others: tuple = tuple(x for x in leaves if not isinstance(x, (Tensor, *PLAIN)) and (callable(x) or isinstance(x, Enum)))
@@ -110,7 +110,7 @@ class Variant(Run):
     def attempt(
         self, fn: Callable, leaves: list, tree: Tree, numbers: frozenset[int], follow: bool, states: States | None = None
     ) -> States | None:
-        """The same; ``states`` of the function where it is to be captured again with these."""
+        """One capture; the ``states`` of the function with which it is to be captured again, if there are such."""
         known = self.guards.tensors
         own = selves(self.guards, self.inputs(leaves))
         graph, results, (self.floats, self.inferred), histories, forms, self.tree, effects = beginning_again(
@@ -147,6 +147,35 @@ class Variant(Run):
             known: tensors that the function names.
             results: leaves of the function's; some tensor in the place of each tensor.
         """
+        given, tensors = self.inputs(leaves), [x for x in results if isinstance(x, Tensor)]
+        self.settle(given, effects)
+        writes = [(target, value) for target, value, _ in effects.writes]
+        targets, there = {target for target, _ in writes}, {id(x) for x in (*self.known, *known)}
+        self.graph, self.originals, saved = graph, dict[Value, Value](), list[Value]()
+        self.backward: Backward | None = None
+        marks = [history for x, history in zip(results, histories) if isinstance(x, Tensor)]
+        if "live" in marks:
+            inputs = [number_tensor(x) if type(x) in NUMBERS else x for x in given]
+            inputs += [source.find(tuple(given)) for source in effects.sources]
+            ends = [value for value, mark in zip(graph.outputs, marks) if mark == "live"]
+            saved = self.differentiate(graph, ends, inputs, targets, there)
+        else:
+            simplify(graph, targets, there)
+        effects.rename(graph.outputs[len(tensors) :])
+        outputs = iter(graph.outputs)
+        values = [next(outputs) if isinstance(x, Tensor) else x for x in results]
+        live, freed = ([value for value, history in zip(values, histories) if history == what] for what in ("live", "freed"))
+        self.note_variables(graph, given, known, effects)
+        self.side_effects = SideEffects(graph, effects, len(results)) if effects.any() else None
+        self.words = words_of(self.graph) if live else []
+        words = words_of(graph) if live else []
+        flags = flags_of([*given, *(value.data for value in graph.constants)], effects.passes)
+        expected = Expected(self.guards.names, self.guards.cells, mode.enabled, flags, self.guards.members.words)
+        kinds = tuple(map(type, given))
+        self.assemble(Parts(graph, values, effects.values(), writes, live, freed, words, saved, there, kinds, expected, forms))
+
+    def settle(self, given: list, effects: Effects) -> None:
+        """Say what the program depends on, now that it is captured."""
         self.guards.names += effects.names
         self.guards.members.note_collection(walks)  # to which anomaly mode adds one
         if not elsewhere:
@@ -154,58 +183,29 @@ class Variant(Run):
         self.guards.settle()
         variables = effects.trace.variables
         self.known, self.arrays = [*variables.known.values(), *variables.beside], set(variables.foreign)
-        given = self.inputs(leaves)
         self.identities = (*identities(self.guards, given), *ones(self.guards, given))
-        targets = {target for target, _, _ in effects.writes}
-        there = {id(x) for x in (*self.known, *known)}
-        self.graph, self.originals, saved = graph, dict[Value, Value](), list[Value]()
-        self.backward: Backward | None = None
-        if "live" in histories:
-            marks = [history for x, history in zip(results, histories) if isinstance(x, Tensor)]
-            inputs = [
-                *[number_tensor(x) if type(x) in NUMBERS else x for x in given],
-                *[source.find(tuple(given)) for source in effects.sources],
-            ]
-            live_outputs = [x for x, mark in zip(graph.outputs, marks) if mark == "live"]
-            saved = self.differentiate(graph, live_outputs, inputs, targets, there)
-        else:
-            simplify(graph, targets, there)
-        effects.rename(graph.outputs[sum(isinstance(x, Tensor) for x in results) :])
-        outputs = iter(graph.outputs)
-        values = [next(outputs) if isinstance(x, Tensor) else x for x in results]
-        if effects.passes and any(needs_gradient(x) for x in given):  # to compare these with
+
+    def note_variables(self, graph: Graph, given: list, known: list[Tensor], effects: Effects) -> None:
+        """Note into which tensors gradients flow, beside the results: those where passes inside end, and those of the program.
+
+        Args:
+            given: arguments; ``known``: tensors that the function names.
+
+        Raises:
+            GraphError: a pass inside ends at a tensor that is both.
+        """
+        self.passes, self.leaves = effects.passes, effects.leaves
+        if self.passes and any(needs_gradient(x) for x in given):  # to compare these with
             read = {id(value.data) for value in graph.constants}
             ends = [x for x in known if needs_gradient(x) and id(x) not in read]
             graph.constants += [Value(x.layout.plain(), True, data=x) for x in ends]
-        tensors = [*given, *(value.data for value in self.graph.constants if isinstance(value.data, Tensor))]
-        flags = flags_of([*given, *(value.data for value in graph.constants)], effects.passes)
-        self.passes, self.leaves = effects.passes, effects.leaves
         if self.passes and shares_variables(given, graph.constants):
             raise GraphError(
                 "an argument is a variable of the function, too, and a backward pass within it ends at both: a graph cannot "
                 "hold it. Hint: make it one or the other."
             )
-        learned = [x for x in tensors[len(given) :] if requires_grad(x)]
-        self.learned = learned if self.backward is None else self.backward.captured
-        live = [value for value, history in zip(values, histories) if history == "live"]
-        self.side_effects = SideEffects(graph, effects, len(results)) if effects.any() else None
-        self.words = words_of(self.graph) if live else []
-        self.assemble(
-            Parts(
-                graph,
-                values,
-                effects.values(),
-                [(target, value) for target, value, _ in effects.writes],
-                live,
-                [value for value, history in zip(values, histories) if history == "freed"],
-                words_of(graph) if live else [],
-                saved,
-                there,
-                tuple(map(type, given)),
-                Expected(self.guards.names, self.guards.cells, mode.enabled, flags, self.guards.members.words),
-                forms,
-            )
-        )
+        constants = [value.data for value in self.graph.constants if isinstance(value.data, Tensor)]
+        self.learned = list(filter(requires_grad, constants)) if self.backward is None else self.backward.captured
 
     def differentiate(
         self, graph: Graph, live: list[Value], inputs: list[Tensor], targets: set[Value], known: set[int]

@@ -17,6 +17,17 @@ def is_differentiable(x: Graph | Node) -> bool:
     """Whether gradients can flow through a node, or through all nodes of a graph.
 
     What gives no gradient by its nature, as a comparison, is no obstacle.
+
+    Args:
+        x: a graph, or one of its nodes.
+
+    Raises:
+        ArgumentError: neither.
+
+    >>> import nbgrad
+    >>> from nbgrad.jit import is_differentiable, trace
+    >>> is_differentiable(trace(lambda x: (x > 0) * x.exp(), nbgrad.ones(2)))
+    True
     """
     if not isinstance(x, Node):
         require_graph("is_differentiable", x)
@@ -67,9 +78,24 @@ def refuse(node: Node, source: str) -> NoReturn:
 
 
 def update_requires_grad(graph: Graph, flag: bool | None) -> None:
-    """Set the flag of all values of floating dtype in a graph, those of its linear blocks too: None where nothing is known.
+    """Say of all values of floating dtype in a graph whether gradients flow into them.
 
-    Those in the bodies of loops and branches stay: they say where gradients stop in a trip, whoever runs it.
+    Those in linear blocks are among them. Those in the bodies of loops and branches stay: they say where gradients stop in a trip,
+    whoever runs it.
+
+    Args:
+        graph: it is changed.
+        flag: None where nothing is known.
+
+    Raises:
+        ArgumentError: no graph.
+
+    >>> import nbgrad
+    >>> from nbgrad.jit import trace, update_requires_grad
+    >>> graph = trace(lambda x: x * 2, nbgrad.ones(2))
+    >>> update_requires_grad(graph, True)
+    >>> graph.outputs[0].requires_grad
+    True
     """
     require_graph("update_requires_grad", graph)
 

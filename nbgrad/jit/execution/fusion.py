@@ -102,7 +102,7 @@ class Group:
         return len(self.nodes) < MOST_CALLS and len(self.read | more) + len(self.nodes) < MOST_POINTERS + len(self.nodes) // 2
 
     def add(self, node: Node) -> None:
-        """Another call."""
+        """Add a call."""
         self.nodes.append(node)
         self.read.update(x for x in node.ins if x not in self.inside)
         self.inside.update(node.outs)

@@ -97,7 +97,7 @@ class Addresses:
         return self.numbers[device] if is_gpu(device) else 0, self.offsets[place.value] + place.offset
 
     def of_reads(self, reads: Row[Place | bytes], begin: int) -> tuple[list[tuple[int, int]], bytes]:
-        """Those of what a launch reads; numbers lie one behind the other from ``begin`` on among the bytes of the words."""
+        """Addresses of what a launch reads; numbers lie one behind the other from ``begin`` on among the bytes of the words."""
         pairs, numbers = list[tuple[int, int]](), b""
         for read in reads:
             if isinstance(read, Place):

@@ -12,7 +12,7 @@ import os
 from typing import Any, NoReturn
 
 from ..._version import __version__
-from ...base.errors import GraphError
+from ...base.errors import GraphError, require_path
 from ...kernels.cpu.digest import hexdigest
 from ...kernels.cpu.disk import is_own, replace_file
 
@@ -46,7 +46,7 @@ class File:
         return found
 
     def find(self, digest: str) -> bytes | None:
-        """The same; None where they are missing or damaged."""
+        """Bytes by their digest; None where they are missing or damaged."""
         start, size = self.table["bytes"].get(digest, (0, -1))
         found = self.data[start : start + size] if size >= 0 else None
         return found if found is not None and hexdigest(found) == digest else None
@@ -85,9 +85,9 @@ def read_file(path: Any) -> File:
     """Read a file, and see that all of it is there.
 
     Raises:
-        GraphError: another file, or a damaged one. OSError: none.
+        ArgumentError: no path. GraphError: another file, or a damaged one. OSError: none.
     """
-    path = os.fspath(path)
+    path = require_path("load", path)
     with open(path, "rb") as file:
         own = is_own(os.fstat(file.fileno()))
         first, second = file.readline(LONGEST_LINE), file.readline(LONGEST_LINE)

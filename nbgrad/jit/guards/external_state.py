@@ -65,7 +65,7 @@ def is_calendar(value: Any) -> bool:
 
 def capturing() -> Trace | None:
     """The innermost capture of this thread, if a compiled function is captured."""
-    mine = [trace for trace in traces if trace.thread == get_ident()]
+    mine = [trace for trace in traces[:] if trace.thread == get_ident()]
     return mine[-1] if mine and mine[0].effects is not None else None
 
 

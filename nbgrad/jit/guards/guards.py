@@ -1,9 +1,9 @@
 """What a captured function depends on beside its arguments: names that it looks up, and the objects that they name.
 
-NOTE [Guards]: a captured program holds as long as every name that its functions look up (globals, variables of closures, defaults,
-attributes of objects and classes that these name, members of their lists and dicts) holds the object that it held when the program
-was captured: NOTE [Names] of names.py. Functions of the program are followed, those of libraries are not. The elements of arrays
-are looked at by the program itself: see ``note_arrays`` of capture.py.
+NOTE [What holds a program]: a captured program holds as long as every name that its functions look up (globals, variables of
+closures, defaults, attributes of objects and classes that these name, members of their lists and dicts) holds the object that it
+held when the program was captured: NOTE [Names] of names.py. Functions of the program are followed, those of libraries are not. The
+elements of arrays are looked at by the program itself: see ``note_arrays`` of capture.py.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def compares_objects(guards: Guards) -> bool:
 
 
 def compares_keys(guards: Guards) -> bool:
-    """The same, or whether a tensor is among the members of a list, or a key."""
+    """Whether a program may ask whether names hold one object, or whether a tensor is a member of a list, or a key."""
     return not guards.words.isdisjoint(KEYS) or any(isinstance(key, Tensor) for key in guards.names[1::3])
 
 

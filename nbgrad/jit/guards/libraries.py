@@ -33,7 +33,7 @@ def is_programs(module: ModuleType | None) -> bool:
 
 
 def is_programs_class(kind: type) -> bool:
-    """The same of a class, also where its module is not known: it was made from a text."""
+    """Whether a class is the program's, and no library's. One whose module is not known was made from a text, and is."""
     name = kind.__module__
     if not isinstance(name, str):  # of some that C has made
         return False

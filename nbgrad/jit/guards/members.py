@@ -100,7 +100,7 @@ class Size:
         self.others = len(value) - methods_in(value) if attributes else -1
 
     def again(self) -> Size:
-        """The same for another capture; what does not matter may be others by now."""
+        """The size for another capture; what does not matter may be others by now."""
         made = Size(self.value, False, self.attributes)
         made.named, made.known = self.named, set(self.known)
         return made
@@ -193,7 +193,7 @@ class Members:
         self.awkward = [each for each in self.awkward if (id(each[0]), None) not in slots]
 
     def again(self, sizes: int) -> Members:
-        """The same for another capture of a program whose members are as they were.
+        """The members for another capture of a program, whose members are as they were.
 
         Args:
             sizes: how many of the collections are the function's own.

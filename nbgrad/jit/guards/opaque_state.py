@@ -122,7 +122,7 @@ def words_of_random(x: Any) -> bytes | None:
 
 
 def words_of_numpy(x: Any) -> bytes | None:
-    """The same of NumPy's older generators on the one source of bits of which the memory is known."""
+    """All that one of NumPy's older generators is, as it lies in memory, on the one source of bits of which that is known."""
     kind: Any = type(x)
     known = kind.__name__ == "RandomState" and type(x._bit_generator).__name__ == "MT19937" and tells_all(kind)
     return numpy_memory(x) if known else None

@@ -67,7 +67,7 @@ class Fault(NamedTuple):
 
 
 def check(graph: Graph, after: str = "", run: bool = False) -> None:
-    """Raise if a graph breaks an invariant.
+    """Raise if a graph breaks a rule: it reads a value before that is made, a result has another layout, a call writes in place.
 
     Args:
         graph: a graph.
@@ -75,7 +75,18 @@ def check(graph: Graph, after: str = "", run: bool = False) -> None:
         run: also run operations on tensors of ones, where no rule tells the layouts of their results.
 
     Raises:
-        GraphError: with pass, invariant, node, line of the program, and the graph.
+        GraphError: with pass, rule, node, line of the program, and the graph.
+
+    >>> import nbgrad
+    >>> from nbgrad.jit import check, trace
+    >>> graph = trace(lambda x: x * 2, nbgrad.ones(2))
+    >>> check(graph)
+    >>> del graph.nodes[0]
+    >>> try:
+    ...     check(graph)
+    ... except nbgrad.errors.GraphError as error:
+    ...     print(str(error).splitlines()[0])
+    check: outputs are visible: output 0 is not defined where the block ends.
     """
     require_graph("check", graph)
     refuse(f"check{' after ' * bool(after)}{after}", graph, Checker(graph, run).faults())

@@ -32,10 +32,19 @@ __all__ = ["difference", "same"]
 
 
 def same(one: Graph, other: Graph) -> bool:
-    """Whether two graphs are the same program.
+    """Whether two graphs are the same program: the same calls in the same order, with equal constants; names do not count.
 
     Args:
         one, other: graphs.
+
+    Raises:
+        ArgumentError: one is no graph.
+
+    >>> import nbgrad
+    >>> from nbgrad.jit import same, trace
+    >>> x = nbgrad.ones(2)
+    >>> same(trace(lambda x: x * 2, x), trace(lambda y: y * 2, x)), same(trace(lambda x: x * 2, x), trace(lambda x: x * 3, x))
+    (True, False)
     """
     for graph in (one, other):
         require_graph("same", graph)
@@ -47,6 +56,15 @@ def difference(one: Graph, other: Graph) -> str:
 
     Args:
         one, other: graphs.
+
+    Raises:
+        ArgumentError: one is no graph.
+
+    >>> import nbgrad
+    >>> from nbgrad.jit import difference, trace
+    >>> x = nbgrad.ones(2)
+    >>> print(difference(trace(lambda x: x * 2, x), trace(lambda x: x * 3, x)).splitlines()[0])
+    node 0 (mul), operand 1: 2 against 3
     """
     for graph in (one, other):
         require_graph("difference", graph)

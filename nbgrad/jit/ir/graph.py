@@ -21,9 +21,12 @@ __all__ = ["Graph", "require_graph"]
 
 
 class Graph(Block):
-    """A block with the tensors that it uses without receiving them.
+    """A captured program: calls of operations in order, and the tensors that they use without receiving them.
+
+    Called with tensors it computes what the function did; ``str(graph)`` is Python that does the same; ``trace`` makes one.
 
     Attributes:
+        inputs, nodes, outputs: the values that it receives, the calls, the values that it returns.
         constants: values whose ``data`` is a tensor of the program, or what a creation function made.
         name: of the captured function.
         places: while it is simplified, where its views are: see passes/rewriting.py.
@@ -60,20 +63,20 @@ class Graph(Block):
             raise_at(error, node, self, self.constants, self.name)
 
     def require_inputs(self, inputs: tuple) -> None:
-        """Refuse tensors of other shapes or dtypes than those that the graph is of: its calls would compute something else.
+        """Refuse what is no tensor of the shape and dtype that the graph is for: its calls would compute something else.
 
         Raises:
-            ArgumentError: one is.
+            ArgumentError: something is not.
         """
         for k, (value, x) in enumerate(zip(self.inputs, inputs)):
-            if value.layout is None or not isinstance(x, Tensor):
+            expected, came = value.layout, x.layout if isinstance(x, Tensor) else None
+            if expected is None or came and came.shape == expected.shape and came.dtype is expected.dtype:
                 continue
-            expected, came = value.layout, x.layout
-            if came.shape != expected.shape or came.dtype is not expected.dtype:
-                raise ArgumentError(
-                    f"{self.name}: {value.name or f'input {k}'} is {came.dtype.name} {list(came.shape)}, expected "
-                    f"{expected.dtype.name} {list(expected.shape)}. Hint: trace the function for such arguments."
-                )
+            told = f"{came.dtype.name} {list(came.shape)}" if came else f"of type {type(x).__name__}"
+            raise ArgumentError(
+                f"{self.name}: {value.name or f'input {k}'} is {told}, expected {expected.dtype.name} {list(expected.shape)}. "
+                "Hint: trace the function for such arguments."
+            )
 
     def __str__(self) -> str:
         """Python that computes the same: see text.py."""

@@ -32,7 +32,7 @@ def user_line() -> str:
 
 
 def line_of(error: BaseException) -> str:
-    """The same of where an error has come from."""
+    """``file:line`` of the innermost frame of the program that an error has come through."""
     found, at = "", error.__traceback__
     while at is not None:
         if not OWN[at.tb_frame.f_code.co_filename]:

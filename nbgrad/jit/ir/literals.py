@@ -58,33 +58,33 @@ class Type:
         return Type(layout_of(**{**facts, **changes}), self.flag)
 
     def strides(self, *steps: int) -> Type:
-        """That of these strides, in elements."""
+        """The type with these strides, in elements."""
         if len(steps) != self.known().ndim:
             raise ValueError(f"{len(steps)} strides of {self.known().ndim} dimensions")
         return self.changed(strides=steps)
 
     def on(self, name: str) -> Type:
-        """That on a device."""
+        """The type on a device."""
         return self.changed(device=device(name))
 
     @property
     def conj(self) -> Type:
-        """That of tensors that are lazily conjugated."""
+        """The type of tensors that are lazily conjugated."""
         return self.changed(conj=True)
 
     @property
     def neg(self) -> Type:
-        """That of tensors that are lazily negated."""
+        """The type of tensors that are lazily negated."""
         return self.changed(neg=True)
 
     @property
     def requires_grad(self) -> Type:
-        """That of values that gradients flow through."""
+        """The type of values that gradients flow through."""
         return Type(self.layout, True)
 
     @property
     def may_require_grad(self) -> Type:
-        """That of values of which it is not known whether gradients flow through them."""
+        """The type of values of which it is not known whether gradients flow through them."""
         return Type(self.layout, None)
 
     # ---- constants -------------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def converted(numbers: Any, dtype: DType) -> np.ndarray:
 
 
 def python_type(dtype: DType) -> type:
-    """That of Python's numbers that holds a dtype's."""
+    """The class of Python's numbers that holds the numbers of a dtype."""
     return complex if dtype.is_complex else float if dtype.is_floating_point else bool if dtype.name == "bool" else int
 
 

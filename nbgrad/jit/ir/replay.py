@@ -8,7 +8,7 @@ from typing import Any, Sequence
 from ...base.calls import CALLS
 from ...base.errors import ArgumentError, GraphError
 from ...base.grad_mode import no_grad, traces
-from ...creation.factories import new_full
+from ...creation.allocation import new_full
 from ...modes.traced import capture_of_thread
 from ...tensors.tensor import Tensor
 from .histories import STOP, continued, without_gradient

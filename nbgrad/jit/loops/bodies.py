@@ -18,7 +18,7 @@ from ...base import config
 from ...base.calls import CALLS
 from ...base.grad_mode import inference_mode
 from ...base.nested import map_leaves
-from ...creation.factories import new_full
+from ...creation.allocation import new_full
 from ...dispatch.launches import need
 from ...forward.tangents import ALL_LEVELS, sight
 from ...graph.saved import without_hooks
@@ -81,7 +81,7 @@ class Body:
         return self.taken
 
     def layouts(self) -> list[Layout]:
-        """Those of its outputs."""
+        """The layouts of its outputs."""
         self.given = self.given or [plain_layout(value) for value in self.block.outputs]
         return self.given
 
@@ -98,7 +98,7 @@ class Body:
         return run_block(self.block, inputs, {}, flags=True)
 
     def closed(self) -> Body:
-        """The same, bound to nothing: what it is bound to are inputs like others."""
+        """The body bound to no tensors: those that it is bound to are inputs like others."""
         made: Body = self.derive("closed", lambda: Body(self.block)) if self.bound else self
         return made
 
@@ -239,7 +239,7 @@ def body_once(
     arrays: Sequence[np.ndarray],
     hosted: set,
 ) -> tuple[Body, list[Tensor]]:
-    """The same, where Functions are steps in Python; see ``beginning_again``."""
+    """One capture of the body of ``traced_body``, where some Functions are steps in Python: see ``beginning_again``."""
     with alone(), tracing(found, hosted=hosted, late=True) as active:
         active.derivable = active.of_body = True
         active.note_arrays(arrays)
@@ -273,7 +273,7 @@ def body_once(
 
 
 def on_memory_of_their_own(examples: Sequence[Tensor]) -> Iterator[Tensor]:
-    """The same, each on other memory: where nothing is recorded, a value is told from others by that alone."""
+    """Examples, each on memory of its own: where nothing is recorded, a value is told from others by its memory alone."""
     seen: set[int] = set()
     for x in examples:
         if id(x._storage_) in seen:

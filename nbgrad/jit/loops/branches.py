@@ -1,7 +1,7 @@
 """A choice between two bodies as a Function: its derivatives and its batches are choices between others.
 
-NOTE [Choices]: in eager mode ``cond`` calls one of its functions. Within a graph, which holds for either value of the predicate, it
-is a node with both: closed blocks of the same operands, of which a run takes one.
+NOTE [Choices of a graph]: in eager mode ``cond`` calls one of its functions. Within a graph, which holds for either value of the
+predicate, it is a node with both: closed blocks of the same operands, of which a run takes one.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def chosen(choice: Choice, predicate: Tensor, operands: Sequence[Tensor]) -> tup
 
 
 class Branch(Function):
-    """``apply(choice, predicate, *operands)``: see NOTE [Choices]."""
+    """``apply(choice, predicate, *operands)``: see NOTE [Choices of a graph]."""
 
     @staticmethod
     def forward(choice: Choice, predicate: Tensor, *operands: Tensor) -> tuple:

@@ -6,7 +6,7 @@ from typing import Callable, Sequence
 
 from ...base.calls import CALLS
 from ...batch.vmap import vmap
-from ...creation.factories import new_full
+from ...creation.allocation import new_full
 from ...func.forward import jvp
 from ...func.reverse import vjp
 from ...modes.batched import Batched

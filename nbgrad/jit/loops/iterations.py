@@ -6,7 +6,7 @@ from typing import Any, Sequence
 
 from ...base.calls import CALLS
 from ...base.errors import GradError
-from ...creation.factories import empty_of
+from ...creation.allocation import empty_of
 from ...tensors.arrays import values_of
 from ...tensors.layout import Layout
 from ...tensors.tensor import Tensor, native
@@ -62,7 +62,7 @@ def run_repeated(loop: Loop, plan: Repeated, parts: Parts, kept: Sequence[Tensor
 
 
 def run_while(loop: Loop, carries: list[Tensor], whole: list[Tensor], operands: Sequence[Tensor]) -> list[Tensor]:
-    """The same of a loop that a test ends.
+    """Run the trips of a loop that a test ends: the last carries.
 
     Raises:
         GradError: its history takes too much memory.

@@ -65,7 +65,7 @@ class Step:
             flags[: self.carries] = carried
 
     def with_history(self) -> Step:
-        """The same, which also gives the carries that it took."""
+        """The step that also gives the carries that it took."""
 
         def make() -> Step:
             block = self.body.block
@@ -75,7 +75,7 @@ class Step:
         return self.body.derive("history", make)
 
     def carrying(self) -> Step:
-        """The same, which gives carries alone."""
+        """The step that gives carries alone."""
 
         def make() -> Step:
             block = self.body.block
@@ -87,7 +87,7 @@ class Step:
         return made
 
     def closed(self) -> Step:
-        """The same, bound to nothing: what its body is bound to are operands behind the others."""
+        """The step whose body is bound to nothing: what that was bound to are operands behind the others."""
         return Step(self.body.closed(), self.carries, self.slices)
 
     def derived(self, key: Any, fn: Callable[..., list], examples: Callable[[], list], carries: int, slices: int) -> Step:
@@ -131,7 +131,7 @@ class Loop:
         return self.history or self.stops is not None
 
     def kept(self) -> Loop:
-        """The same, with what reverse mode needs, by its policy."""
+        """The loop that also keeps what reverse mode needs, by its policy."""
         if self.policy is None or self.length is None:
             return Loop(self.base, self.length, self.reverse, True, self.test, self.memory)
         stops = tuple(self.policy.stops(0, self.length, None))

@@ -15,7 +15,7 @@ __all__ = ["in_region", "outside_of_regions", "region_of_thread"]
 
 def region_of_thread() -> Region | None:
     """The region of this thread, where one converts anything; nothing is imported where there is none."""
-    if not any(getattr(mode, "rank", None) == "casting" for mode in special):
+    if not any(getattr(mode, "rank", None) == "casting" for mode in special[:]):
         return None
     from ...graph.task import state
     from ...modes.autocast import casting

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any, Sequence
 
 from ...base.dtypes import uint8
-from ...creation.factories import new_full
+from ...creation.allocation import new_full
 from ...tensors.layout import Layout, layout_of
 from ...tensors.storage import CPU
 from ...tensors.tensor import Tensor

@@ -10,7 +10,7 @@ from typing import Any, Sequence
 
 from ...autograd.function import Function
 from ...batch.vmap import vmap
-from ...creation.factories import empty_of
+from ...creation.allocation import empty_of
 from ...forward.tangents import visible_levels
 from ...func.reverse import vjp
 from ...modes.inference import newly_made
@@ -205,7 +205,7 @@ FEWEST_TRIPS = 5  # of a segment: with fewer one call a trip is as fast
 def run_stretches(
     way: Way, made: Step, tensors: Sequence[Tensor], found: list[Ahead | Back], back: Repeated, ahead: Repeated
 ) -> list[Tensor]:
-    """The same by native code."""
+    """The results of the way back for plain tensors, by native code."""
     loop, step = way.loop, way.loop.base
     length, carrying = loop.length or 0, step.carrying()
     starts, others, operands, kept = [

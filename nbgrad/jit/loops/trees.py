@@ -6,7 +6,7 @@ from typing import Any, Sequence
 
 from ...base.errors import ArgumentError, DeviceError, DTypeError, RangeError, ShapeError
 from ...base.nested import Tree
-from ...creation.factories import tensor
+from ...creation.from_data import tensor
 from ...tensors.tensor import Tensor
 from ..arguments.structures import flatten_again
 

@@ -43,7 +43,7 @@ class Unwinding(NamedTuple):
     turns: tuple[Turn, ...] = ()
 
     def turned(self, kind: str, which: Sequence[Any], more: Any) -> Unwinding:
-        """The same with one more turn."""
+        """The loop with one more turn: a derivative of what there is so far, or a batch of it."""
         return Unwinding(self.loop, (*self.turns, (kind, tuple(which), more)))
 
     def run(self, inputs: Sequence[Tensor]) -> tuple:

@@ -263,7 +263,7 @@ def run_backward(trace: Trace, function: Any, ctx: Any, grads: tuple) -> Any:
 
 
 def backward_as_node(trace: Trace, function: Any, ctx: Any, grads: tuple) -> Any:
-    """The same as one node."""
+    """What the ``backward`` of a Function returns, written down as one node."""
     saved = ctx.saved_tensors
     names = tuple([(name, isinstance(x, np.ndarray)) for name, x in vars(ctx).items() if isinstance(x, (Tensor, np.ndarray))])
     named = [trace.arrays[id(ctx), name][1] if array else vars(ctx)[name] for name, array in names]

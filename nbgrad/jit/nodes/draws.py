@@ -165,7 +165,7 @@ def advance(generator: Generator, first: Tensor, last: Tensor) -> None:
 
 
 def advanced(node: Node, values: dict, *calls: Tensor, generator: Generator | None = None, device: str = "cpu") -> tuple:
-    """The same, as a node."""
+    """``advance`` as a node of a graph."""
     advance(generator_for(generator, device), *calls)
     return ()
 

@@ -77,7 +77,7 @@ def called(node: Node, values: dict, *tensors: Tensor, function: str, **attribut
 
 
 def called_plainly(node: Node, tensors: list) -> tuple:
-    """The same of plain tensors, where nothing is recorded."""
+    """The results of a function of Python for plain tensors, where nothing is recorded."""
     attributes = dict(node.attributes)
     return results_of(function_named(attributes.pop("function")), tuple(tensors), attributes)
 

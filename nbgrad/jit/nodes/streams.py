@@ -59,7 +59,7 @@ class Supply:
         self.first, self.place, self.moved, self.start = words, 0, moved, start
 
     def words(self, count: int) -> WordTensors:
-        """Those of the next calls."""
+        """The words of the next calls."""
         seed, call, *rest = self.first
         call = CALLS["add"](call, self.place) if self.place else call
         self.place += count

@@ -12,7 +12,7 @@ from ...base.grad_mode import no_grad
 from ...ops.core import Elementwise, Movement
 from ...tensors.layout import Layout
 from ...tensors.tensor import Tensor
-from ..capture.variables import number_of as number_in, whole_storage
+from ..capture.memory import uniform_number, whole_storage
 from ..ir.graph import Graph
 from ..ir.ir import Node, Value
 from ..ir.replay import run_node, tensor_of
@@ -90,7 +90,7 @@ def folded(node: Node, known: Container[int] | None) -> Value | None:
     whole = whole_storage(x)
     if whole.layout is not layout:
         return None
-    data = number_in(whole)
+    data = uniform_number(whole)
     if isinstance(data, Tensor) and layout.numel > MOST_KEPT:
         return None
     return Value(layout, False, data=data, line=node.line)

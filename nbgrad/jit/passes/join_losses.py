@@ -41,7 +41,7 @@ def join(graph: Graph, losses: Node) -> bool:
 
 
 def nodes_for(nodes: list[Node], wanted: object) -> list[Node] | None:
-    """Those of some nodes that compute a value; None if they depend on the first, or do more than compute."""
+    """The nodes, of some, that compute a value; None if they depend on the first, or do more than compute."""
     first, *rest = nodes
     values, needed = {wanted}, list[Node]()
     for node in reversed(rest):

@@ -11,7 +11,8 @@ from typing import Any, Callable, Iterator, Sequence
 from ...base.calls import CALLS
 from ...base.errors import GraphError
 from ...base.grad_mode import enable_grad, no_grad
-from ...creation.factories import arange, new_full
+from ...creation.allocation import new_full
+from ...creation.sequences import arange
 from ...dispatch.launches import need
 from ...tensors.layout import Layout, layout_of
 from ...tensors.tensor import Tensor, native

@@ -29,7 +29,7 @@ from .implicit_inputs import GradientOf, Numbers, NumbersOf
 if TYPE_CHECKING:
     from ...base.dtypes import DType
     from ..capture.capture import Trace
-    from ..capture.variables import Variable
+    from ..capture.memory import Variable
     from .slots import Exchange
 
 __all__ = ["Effects", "Kept", "Postponed", "Raised"]
@@ -40,7 +40,7 @@ class Postponed(GraphError):
 
 
 class Filling(Postponed):
-    """The same of a deque: the call that finds it full may be captured, however many are before it."""
+    """The function fills a deque: the call that finds it full may be captured, however many are before it."""
 
 
 class Raised(GraphError):

@@ -23,7 +23,7 @@ def has_hooks(leaf: Tensor) -> bool:
 
 
 def has_hooks_behind(x: Tensor) -> bool:
-    """The same of a tensor that may have been computed."""
+    """Whether a pass that reaches a tensor, which may have been computed, calls functions of the program."""
     if is_grad_leaf(x):
         return has_hooks(x)
     if not requires_grad(x):

@@ -113,7 +113,7 @@ class Appending:
         self.items.append(x)
 
     def extend(self, xs: Any) -> None:
-        """The same of several."""
+        """Append several to it."""
         self.items.extend(xs)
 
     def __iadd__(self, xs: Any) -> Any:  # type: ignore[misc]
@@ -121,7 +121,7 @@ class Appending:
         return self
 
     def refuse(self, *args: Any) -> NoReturn:
-        """It is looked at."""
+        """Refuse what looks at it."""
         kind = Filling if self.room is not None and 0 < self.room <= MOST_MEMBERS else Postponed
         raise kind("it reads a list to which it appends. Hint: return what it appends, and append it outside.")
 
@@ -367,7 +367,7 @@ def is_exchange(old: Any, new: Any) -> bool:
 
 
 def is_exchanged(old: Any, new: Any) -> bool:
-    """The same of leaves."""
+    """Whether a leaf of what a name held, which is another one now, is state of a program."""
     if type(old) is Tensor:
         return is_state(old) and is_state(new)
     if type(old) in NUMBERS:

@@ -29,7 +29,7 @@ from .effects import Postponed
 from .rebound_names import Appending
 from .slots import put_slot
 
-__all__ = ["Snapshot"]
+__all__ = ["Snapshot", "restore"]
 
 MOST_BYTES = 1 << 26  # of arrays that are copied
 DEEP = 6  # how far tensors are looked for in what a call has left

@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Iterator, NamedTuple, Sequence
 
-from ...base.errors import ArgumentError
+from ...base.errors import ArgumentError, require_path
 from ...ops.core import Op
 from ..ir.ir import Block, Control, Node, Value, values_in
 from ..ir.literals import constant_text, is_inline, literal, type_text
@@ -87,8 +87,9 @@ def write_drawing(block: Block, constants: Sequence[Value], path: Any, name: str
     """Write the drawing of a block to a file.
 
     Raises:
-        ArgumentError: it is called as files of another format are.
+        ArgumentError: it is no path, or called as files of another format are.
     """
+    require_path("draw", path)
     if Path(path).suffix.lower() not in ("", ".svg"):
         raise ArgumentError(
             f"draw: {str(path)!r} is not called as a drawing in SVG is. Hint: {str(Path(path).with_suffix('.svg'))!r}, which "

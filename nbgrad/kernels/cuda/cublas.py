@@ -205,7 +205,7 @@ class Ready:
         """Describe the product to the library, and choose its algorithm."""
         library, matmul = blas(), self.matmul
         assert library is not None
-        card(gpu).ask_guard("kernel")
+        card(gpu).ask_guard("product")
         card(gpu).activate()
         self.gpu, kind = gpu, TYPES[matmul.dtype]
         self.description = made(library, "cublasLtMatmulDescCreate", kind.compute, kind.scaling)

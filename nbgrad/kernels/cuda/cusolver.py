@@ -196,7 +196,7 @@ class Session:
         self.solve(function, *arguments, there, work.there, ctypes.addressof(here), work.here, info, *count)
 
     def in_elements(self, function: str, arguments: tuple[int, ...], info: int, *more: int) -> None:
-        """The same of the functions of a letter, which count the elements of their dtype; ``more`` stands behind the report."""
+        """``in_space`` of the functions of a letter, which count the elements of their dtype; ``more`` stands behind the report."""
         size = ctypes.c_int()
         self.found.solver.call(f"{function}_bufferSize", self.handles.solver, *arguments, ctypes.addressof(size), *more)
         kept, there = self.space(max(size.value, 1) * BYTES[self.dtype])
@@ -214,7 +214,7 @@ class Session:
         self.in_space("cusolverDnXpotrf", arguments, arguments, info)
 
     def cholesky_of_many(self, n: int, places: int, info: int, count: int) -> None:
-        """The same of ``count`` matrices, whose addresses are in ``places``; what lies below the diagonals is lost."""
+        """Cholesky factors of ``count`` matrices, whose addresses are in ``places``; what lies below the diagonals is lost."""
         self.by_solver(CHOLESKY_OF_MANY[self.dtype], UPPER, n, places, n, info, count)
 
     def eliminate_many(self, n: int, places: int, pivots: int, info: int, count: int) -> None:
@@ -260,7 +260,7 @@ class Session:
         self.in_space("cusolverDnXsyevd", arguments, arguments, info)
 
     def hermitian_of_many(self, vectors: bool, upper: bool, n: int, a: int, w: int, info: int, count: int) -> None:
-        """The same of matrices side by side."""
+        """Eigenvalues and vectors of Hermitian matrices that lie side by side: see ``hermitian``."""
         arguments = int(vectors), UPPER if upper else LOWER, n, self.kind, a, n, self.real, w, self.kind
         self.in_space("cusolverDnXsyevBatched", arguments, arguments, info, count)
 
@@ -281,7 +281,7 @@ class Session:
         self.in_space("cusolverDnXgesvd", arguments, arguments, info)
 
     def singular_of_many(self, vectors: bool, m: int, n: int, a: int, s: int, u: int, v: int, info: int, count: int) -> None:
-        """The same of small matrices side by side, with all vectors: the right ones in columns."""
+        """Singular values of small matrices that lie side by side, with all vectors: the right ones in columns."""
         arguments = int(vectors), m, n, a, m, s, u, m, v, n
         self.in_elements(SINGULAR_OF_MANY[self.dtype], arguments, info, self.handles.rotations, count)
 

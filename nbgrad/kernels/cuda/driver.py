@@ -28,6 +28,7 @@ NON_BLOCKING = 1  # of a stream: CU_STREAM_NON_BLOCKING
 NOT_READY = 600  # CUDA_ERROR_NOT_READY
 TIMED, UNTIMED = 0, 2  # of an event: for ``between``, or CU_EVENT_DISABLE_TIMING
 RUNS_WITH = 12000  # the version of CUDA whose functions are called by address
+LOADS_IN_CAPTURES = 12030  # the first version of CUDA whose drivers load kernels while a stream is captured
 PORTABLE, MAPPED = 1, 2  # flags of pinned memory: for all contexts; a GPU reaches it
 ERROR_WORDS = 2
 
@@ -105,9 +106,21 @@ def card(index: int) -> Card:
     return Card(index)
 
 
+@cached_once
+def loads_in_captures() -> bool:
+    """Whether the driver loads kernels while a stream is captured.
+
+    NOTE [Kernels in a capture]: to load one is no work of a stream, but might wait for some: a thread that captures may not do it
+    unless it has said that it takes captures lightly (``at_ease``). Drivers of CUDA 12.3 and later wait for nothing then. A driver
+    that loads lazily would do it with the first launch, which is captured: asked for the kernel's function, it does so at once.
+    Source: CUDA Driver API, cuThreadExchangeStreamCaptureMode and cuKernelGetFunction; warp.capture_begin of NVIDIA Warp, for 12.3.
+    """
+    return int(check("cuda", bindings().cuDriverGetVersion())) >= LOADS_IN_CAPTURES
+
+
 @contextmanager
 def at_ease() -> Iterator[None]:
-    """Allow what might wait somewhere, though a stream is captured: asking the driver for memory, above all, which does not."""
+    """Allow what might wait somewhere, though a stream is captured, and does not: asking for memory, loading kernels."""
     driver = bindings()
     mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
     before = check("cuda", driver.cuThreadExchangeStreamCaptureMode(mode))
@@ -410,15 +423,18 @@ class Card:
     # ---- kernels -------------------------------------------------------------------------------------------------------
 
     def kernel(self, recipe: Recipe) -> int:
-        """The handle of a kernel, which is compiled if it is not on disk, and loaded."""
+        """The handle of a kernel, which is compiled if it is not on disk, and loaded: NOTE [Kernels in a capture]."""
         key = recipe.key(self.arch)
         found = self._kernels.get(key)
         if found is None:
-            self.ask_guard("kernel")
+            if not loads_in_captures():
+                self.ask_guard("kernel")
             self.activate()
-            built = self.build(recipe)
-            loaded = import_core().ObjectCode.from_cubin(built.cubin).get_kernel(built.name)
-            found = self._kernels[key] = loaded, int(loaded.handle)
+            with at_ease():
+                built = self.build(recipe)
+                loaded = import_core().ObjectCode.from_cubin(built.cubin).get_kernel(built.name)
+                found = self._kernels[key] = loaded, int(loaded.handle)
+                check("cuda", bindings().cuKernelGetFunction(found[1]))
         return found[1]
 
     def build(self, recipe: Recipe) -> Kernel:

@@ -67,7 +67,7 @@ def positions(source: str, ndim: int, apart: bool, bits: int = 32) -> Template:
     else:  # ranks wait in shared memory: coordinates of all elements at once would need too many registers
         coordinates = [f"rest{ndim - 1} = first + k * {WARP}"]
         for d in reversed(range(ndim)):
-            divided = [f"rest{d - 1} = divide(rest{d}, size{d}, magic{d}, shift{d})"]
+            divided = [f"rest{d - 1} = where_index(size{d} == 1, rest{d}, divide(rest{d}, size{d}, magic{d}, shift{d}))"]
             divided += [f"c{d} = multiply_add(rest{d - 1}, -size{d}, rest{d})"]
             coordinates += divided if d else ["c0 = rest0"]
             to = f"out{d}, rank" if apart else f"out0, rank * {ndim} + {d}"

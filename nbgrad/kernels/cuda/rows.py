@@ -162,7 +162,7 @@ class Program(Fold):
         return [f"{Access('store', dtype).name}(out0, {at}, {result})" for at, result in zip(places, results)]
 
     def map_loaded(self, row: str, i: str, names: str) -> list[str]:
-        """The same of what was loaded under these names."""
+        """Map what was loaded under these names, and store the results."""
         elements = self.elements(names)
         if self.program.terms:
             elements = [[f"term_of(scalar({', '.join(given)}), pivot)"] for given in elements]
@@ -349,7 +349,7 @@ def looped(p: Program) -> list[str]:
 
 @cache
 def map_columns(program: RowProgram, inputs: tuple[str, ...], output: str) -> Template:
-    """The same along the middle one of three dimensions, contiguous: 32 neighbours a block, whose warps take rows in turn.
+    """A row program along the middle one of three dimensions, contiguous: 32 neighbours a block, whose warps take rows in turn.
 
     Integer parameters: ``first`` (the outer index of grid plane 0), ``n``, ``columns``, those of the program. Grid: (tiles of 32
     columns, 1, planes).

@@ -72,12 +72,15 @@ def pivot_of_scores(top):
 
 
 def exponential_below(x, m):
-    """Of a score that is no greater than m, or infinite."""
+    """The exponential of x - m, for a score x that is no greater than m, or infinite."""
     return exp(x - m)
 
 
 def addend_below(x, m):
-    """The same to be added to 1 and more, beside which the smallest normal number is none; ``settled`` sees to infinite scores."""
+    """The exponential of x - m, or the smallest normal number if it is less: added to 1 and more, both change nothing.
+
+    ``settled`` sees to infinite scores.
+    """
     return exp_in_range(greatest(x - m, -EXP_NORMAL))
 
 

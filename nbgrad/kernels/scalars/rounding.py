@@ -34,6 +34,9 @@ def sqrt_(x):
     return sqrt(x)
 
 
+# NOTE [Numbers of half types]: what a half type would store, as a number of float32. kernels/convert.py has the same rounding for
+# the bits in memory; going there and back takes longer in loops that keep the number. That both agree on numbers of all exponents
+# and on ties is decided by tests/kernels/test_scalars.py.
 def nearest_float16(x):
     """x rounded to a number that float16 has: half to even, of a float32."""
     size = fabs(x)

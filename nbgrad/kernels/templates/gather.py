@@ -118,7 +118,9 @@ TAKE = """def take(start, stop, args):
 REDUCTIONS = {
     "set": "{v}",
     "add": "{o} + {v}",
+    "prod": "{o} * {v}",
     "or": "{o} | {v}",
+    "and": "{o} & {v}",
     # A NaN is neither greater nor less: it is taken where it comes, and stays.
     "amax": "{v} if ({v} > {o}) | ({v} != {v}) else {o}",
     "amin": "{v} if ({v} < {o}) | ({v} != {v}) else {o}",

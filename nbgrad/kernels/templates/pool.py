@@ -32,7 +32,7 @@ def kernel(start, stop, args):
     padding_0, padding_1, shift = word(record, 12), word(record, 13), word(record, 14)
     dilation_0, dilation_1, dilation_2 = word(record, 15), word(record, 16), word(record, 17)
     many = word(record, 19)
-    folded = at_T(stack(STACK), 0)
+    folded, halves = at_T(stack(STACK), 0), at_T(stack(PAIRS), 0)
     SPACE
     for unit in range(start, stop):
         BEFORE
@@ -78,6 +78,22 @@ LINES
 for k in few(count):
     line[k] = T(FIRST)
 """
+# Where windows begin at every second element, those in even places are brought side by side, and those in odd ones: vectors of
+# elements that lie apart are made once for all places of a window, and then only there.
+HALVED = f"""
+if step == 2:
+    pairs = (end - begin) // 2
+    for k in few(pairs):
+        halves[k], halves[HALF + k] = folded[2 * k], folded[2 * k + 1]
+    if begin + 2 * pairs < end:
+        halves[pairs] = folded[2 * pairs]
+    {indent(TAP.strip(), "    ").lstrip()}
+        place = at - begin + 2 * first
+        base = place // 2 + place % 2 * HALF
+        for k in few(last - first):
+            line[first + k] = TWO
+else:
+    """
 ALONG = """x = at_T(pointer_word(args, OPERAND), (((unit * deep + i) * high + j) * wide + begin) * SIZE)
             for k in few(end - begin):
                 folded[k] = FOLDED"""
@@ -105,8 +121,11 @@ def stepped(each: str) -> str:
 def folding(first: str, folded: str, operand: int) -> str:
     """All windows of a line folded, into ``line``."""
     along = ALONG.replace("FOLDED", folded.replace("A", "folded[k]").replace("B", "x[k]")).replace("OPERAND", str(operand))
-    own = folded.replace("A", "line[first + k]").replace("B", "folded[at - begin + PLACE]")
-    return FOLD.replace("FIRST", first).replace("LINES", MET.replace("EACH", along)) + stepped(f"line[first + k] = {own}")
+    lines = FOLD.replace("FIRST", first).replace("LINES", MET.replace("EACH", along))
+    two, own = (
+        folded.replace("A", "line[first + k]").replace("B", each) for each in ("halves[base + k]", "folded[at - begin + PLACE]")
+    )
+    return lines + HALVED.replace("TWO", two) + indent(stepped(f"line[first + k] = {own}"), "    ").strip()
 
 
 def in_head(text: str, before: str = "", space: str = "") -> str:

@@ -51,7 +51,7 @@ def kernel(start, stop, args):
             j = length - 1 - r if reverse != 0 else r
             BODY
 """
-# Text of one step. ``lagged``: the factor is that of the step before; see ops/reduce.py.
+# Text of one step. ``lagged``: the factor is that of the step before; see ops/scans.py.
 SCANS = {
     "sum": ("carry[j] = carry[j] + ACC(x[j])", "out[j] = carry[j]"),
     "product": ("carry[j] = carry[j] * ACC(x[j])", "out[j] = carry[j]"),

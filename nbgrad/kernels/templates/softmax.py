@@ -43,7 +43,7 @@ SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD = (
     "softmax_backward",
     "log_softmax_backward",
 )
-SHORT = 64  # see NOTE [Short rows]: in lanes are up to 256 bytes at a time
+SHORT = 64  # up to 256 bytes are taken in lanes: NOTE [Short rows]
 
 
 def larger(x, m):

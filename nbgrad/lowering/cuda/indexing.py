@@ -95,14 +95,14 @@ def _take(op, layouts, attributes):
 # ---- cotangents --------------------------------------------------------------------------------------------------------
 
 
-def zeros_and(target: Layout, g: Layout, walk: Walk, reduction: str = "sum") -> tuple[tuple[Layout, ...], Steps]:
-    """Zeros with the elements of operand 0 written, or added, along a walk."""
+def zeros_and(target: Layout, g: Layout, walk: Walk) -> tuple[tuple[Layout, ...], Steps]:
+    """Zeros to which the elements of operand 0 are added along a walk."""
     space, steps = Workspace(), [zeros_step(target.numel * target.dtype.itemsize, target.dtype.itemsize)]
     values = Values(g, operand())
     if g.conj or g.neg:
         values = Values(g.like(), space.take(g.numel * g.dtype.itemsize))
         steps.append(copy_step(g, g.like(), operand(), values.place))
-    steps += write_steps(target, walk, values, reduction, False, space, over=False)
+    steps += write_steps(target, walk, values, "sum", False, space, over=False)
     return (target,), Steps(tuple(step for step in steps if step is not None), space.size)
 
 

@@ -19,26 +19,10 @@ from ...ops.core import OPS
 from ...tensors.layout import Layout, layout_of
 from ...tensors.overlap import overlaps_itself
 from ...tensors.tensor import Tensor
-from ..join import (
-    Part,
-    as_strided_backward,
-    as_strided_within,
-    block_parts,
-    cat_parts,
-    check_member_layouts,
-    copied,
-    diagonal_of,
-    flipped_part,
-    in_one_row,
-    is_in_one_row,
-    moved_by,
-    padded_part,
-    reach,
-    region,
-    repeated,
-    rolled_parts,
-    stacked_parts,
-)
+from ..join import block_parts, cat_parts, check_member_layouts, padded_part, stacked_parts
+from ..placing import Part
+from ..rearranging import copied, diagonal_of, flipped_part, in_one_row, is_in_one_row, moved_by, repeated, rolled_parts
+from ..view_cotangents import as_strided_backward, as_strided_within, reach, region
 from .registry import lowering
 
 __all__ = ["fold_steps", "place_steps"]

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...base.dtypes import dtype_of
-from ...creation.factories import empty_of
+from ...creation.allocation import empty_of
 from ...dispatch.device_plans import device_plan, device_record
 from ...dispatch.lowerings import GeneralPlan
 from ...kernels.cuda.access import compute_dtype

@@ -10,6 +10,7 @@ from ...base.errors import RangeError
 from ...dispatch.device_copies import with_single
 from ...dispatch.device_formulas import bound
 from ...dispatch.device_plans import device_record
+from ...dispatch.device_requirements import require
 from ...dispatch.elementwise_plans import forward_formula
 from ...dispatch.lowerings import GeneralPlan
 from ...kernels.cuda.access import compute_dtype
@@ -22,7 +23,6 @@ from ...native.plans import NUMBER_CODES
 from ...ops.core import OPS
 from ...tensors.layout import Layout, layout_of
 from ...tensors.tensor import Tensor
-from .requirements import require
 
 __all__ = ["chosen_on_gpu", "dropout_on_gpu", "random_on_gpu", "weights_on_gpu"]
 

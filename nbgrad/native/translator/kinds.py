@@ -62,7 +62,7 @@ class Value(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A translated function or a primitive; see NOTE [Flags] of ``language``. ``star``: how many more operands it may be given."""
+    """A translated function or a primitive, with the flags of ``language.Primitive``; it may be given ``star`` operands more."""
 
     symbol: str
     kinds: tuple[Kind, ...]

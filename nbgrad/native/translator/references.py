@@ -143,7 +143,7 @@ class References:
         return Value(ir, kind, "here", slot)
 
     def new(self, ir: str, kind: Kind) -> Value:
-        """The same, or null with an error set."""
+        """A new reference, or null with an error set."""
         self.fail_if(self.op(f"icmp eq ptr {ir}, null"))
         return self.own(ir, kind)
 

@@ -63,7 +63,7 @@ class Handles(Played):
             return self.memory(address, KINDS_OF[kind], (rows, columns, lead, 0), 1, device)[0].copy()
 
     def addresses(self, place: int, count: int, device: int) -> list[int]:
-        """Those of matrices, in memory of the device."""
+        """The addresses of matrices, which lie in memory of the device."""
         with opened():
             return self.memory(place, "int64", (count, 1, count, 0), 1, device)[0][:, 0].tolist()
 

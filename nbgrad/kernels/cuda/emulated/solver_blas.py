@@ -40,7 +40,7 @@ class PlayedBlas(Handles):
         self.queue(handle, "trsm", self.solution(kind, side, fill, turn, unit, m, n, alpha, lead, lead_b, lambda device: [(a, b)]))
 
     def solve_many(self, kind, handle, side, fill, turn, unit, m, n, alpha, a, lead, b, lead_b, count) -> None:
-        """The same of many, whose addresses are there."""
+        """``solve`` of many matrices, whose addresses are at ``a`` and ``b``."""
         self.require(count > 0 and a and b, "trsmBatched: no matrices")
 
         def places(device: int) -> list[tuple[int, int]]:
@@ -80,7 +80,7 @@ class PlayedBlas(Handles):
             yield a, self.read(a, kind, *layout, device)
 
     def exchanges(self, pivots: int, count: int, n: int, device: int) -> np.ndarray:
-        """Those of elimination, (count, n)."""
+        """The exchanges of rows by elimination, (count, n)."""
         with opened():
             return self.memory(pivots, "int32", (n, count, n, 0), 1, device)[0].T.copy()
 

@@ -15,6 +15,7 @@ from .state import State
 __all__ = ["Kernels"]
 
 PTX = 1  # CUjitInputType
+LOADS_IN_CAPTURES = 12030  # an older driver waits for the device, however lightly the thread takes captures
 MOST_PARAMETERS = 4096  # bytes
 WORDS = {8: ctypes.c_int64, 4: ctypes.c_uint32, 2: ctypes.c_uint16, 1: ctypes.c_uint8}
 
@@ -38,6 +39,8 @@ class Kernels(State):
 
     @entry("ppppuppu", unsafe=True)
     def cuLibraryLoadData(self, out, code, *options):
+        if self.version < LOADS_IN_CAPTURES:
+            self.refuse_in_captures("cuLibraryLoadData")
         kernel = kernel_of_image(ctypes.string_at(code, 32))
         if kernel is None:
             raise Refused(codes.INVALID_IMAGE, "code that is not made for the emulated device")

@@ -97,8 +97,17 @@ class State:
             own = capture.thread == here and capture.mode != codes.RELAXED
             others = capture.mode == codes.GLOBAL and self.thread.mode == codes.GLOBAL
             if own or others:
-                capture.invalid = True
-                raise Refused(codes.CAPTURE_UNSUPPORTED, f"{name} while a stream is being captured")
+                self.refuse_in(capture, name)
+
+    def refuse_in_captures(self, name: str) -> None:
+        """Refuse a call that waits for the device, whatever captures its thread may disturb."""
+        for capture in self.captures:
+            self.refuse_in(capture, name)
+
+    def refuse_in(self, capture: Capture, name: str) -> None:
+        """Refuse a call that a capture does not allow."""
+        capture.invalid = True
+        raise Refused(codes.CAPTURE_UNSUPPORTED, f"{name} while a stream is being captured")
 
     # ---- handles -------------------------------------------------------------------------------------------------------
 
