@@ -27,7 +27,7 @@ from typing import Sequence
 from .base.bounded import MOST_PLANS, keep
 from .base.calls import CALLS
 from .base.errors import ArgumentError, GradError
-from .base.grad_mode import mode, traces
+from .base.grad_mode import capture_of_thread, mode, traces
 from .base.locks import new_rlock
 from .dispatch.inplace import inplace_plan
 from .graph import node as nodes
@@ -128,6 +128,8 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
                         and getrefcount(g._storage_.array) <= OWN_ARRAY
                     ):
                         meta.grad = g
+                    elif traces and getrefcount(g) <= ENGINE_ALONE and is_captured_alone(g, wanted):
+                        meta.grad = g
                     else:
                         meta.grad = copy_for_leaf(leaf, g)
                 elif mode.enabled:
@@ -144,6 +146,24 @@ def accumulate(leaf: Tensor, g: Tensor | None) -> None:
                     f"post-accumulate-grad hook: returned {type(returned).__name__}, expected None or the leaf; "
                     "the hook may change leaf.grad itself."
                 )
+
+
+def is_captured_alone(g: Tensor, wanted: Layout) -> bool:
+    """Whether nobody but a capture of this thread, which follows the gradient, holds its memory: it is taken over then, too.
+
+    That saves the capture a copy to write down, and its passes one to take out again (benchmarks/test_graph_costs.py).
+    """
+    trace = capture_of_thread()
+    if (
+        trace is None
+        or not g.layout.is_traced()
+        or g.layout.unmarked() is not wanted
+        or g._meta_ is not None
+        or g._edge_ is not None
+    ):
+        return False
+    holders = OWN_ARRAY + trace.count_holders(g._storage_.array)
+    return getrefcount(g._storage_) <= OWN_STORAGE and getrefcount(g._storage_.array) <= holders
 
 
 def accumulate_by_hand(node: nodes.AccumulateGrad, g: Tensor | None, create_graph: bool) -> None:

@@ -631,3 +631,47 @@ def test_a_guard_behind_an_update_stops_before_it():
         return found, all_seen(list(model.parameters())), [p._version for p in model.parameters()]
 
     assert run(whole) == run(lambda fn: fn)
+
+
+KEEPERS = {
+    "nobody": lambda kept: lambda g: None,
+    "the gradient": lambda kept: kept.append,
+    "an alias": lambda kept: lambda g: kept.append(g.detach()),
+    "its data": lambda kept: lambda g: kept.append(g.data),
+    "a part": lambda kept: lambda g: kept.append(g.unbind()[0]),
+}
+
+
+@pytest.mark.parametrize("keeper", KEEPERS.values(), ids=KEEPERS)
+def test_gradients_of_leaves_have_memory_of_their_own(keeper):
+    """What a capture takes over for a leaf, the function neither returns nor gives to another leaf."""
+    x, y = (nbgrad.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+
+    def step():
+        x.grad = y.grad = None
+        kept = []
+        total = (x + y).exp()
+        total.register_hook(lambda g: None)
+        z = 2 * x
+        z.register_hook(keeper(kept))
+        (total.sum() + z.sum()).backward()
+        return tuple(kept)
+
+    want = step()
+    gradients = x.grad.tolist(), y.grad.tolist()
+    got = compile(step)()
+    assert (x.grad.tolist(), y.grad.tolist()) == gradients
+    assert [each.tolist() for each in got] == [each.tolist() for each in want]
+    x.grad.zero_()
+    assert y.grad.tolist() == gradients[1] and [each.tolist() for each in got] == [each.tolist() for each in want]
+
+
+def test_a_capture_writes_no_copies_of_gradients_down():
+    """A leaf takes over a gradient that only the capture holds beside it."""
+
+    def gradient(x):
+        w = (2 * x).detach().requires_grad_()
+        (w * x).exp().sum().backward()
+        return w.grad
+
+    assert "clone_like" not in [node.name for node in trace(gradient, nbgrad.ones(3)).nodes]

@@ -171,6 +171,10 @@ class Trace(Observations):
             made = CALLS["to_device"](made, CPU)
         return kind(None, made if layout.dtype is dtype else CALLS["to_dtype"](made, dtype), self, frozenset((ITEMS,)))
 
+    def count_holders(self, array: Any) -> int:
+        """How often the capture itself holds memory that a call which was written down has made."""
+        return (id(array) in self.variables.table) + self.pending.count_places(array)
+
     def read(self, x: Tensor) -> Any:
         """The element of a tensor as it is in this capture, of which nothing is guarded."""
         self.pending.need((x,))

@@ -90,6 +90,16 @@ class Pending:
             self.unknown.add(array)
             self.made.append((ref(x._storage_), array))
 
+    def count_places(self, array: Any) -> int:
+        """In how many places of launches an array is, back to the one that makes it."""
+        count = 0
+        for launch in reversed(self.launches):
+            places = [x.array is array for x in launch.places if type(x) is Place]
+            count += sum(places)
+            if any(places[: len(launch.plan.outs)]):
+                break
+        return count
+
     def need(self, tensors: Iterable[Any]) -> None:
         """The elements of these are needed."""
         self.run({id(x._storage_.array) for x in tensors if isinstance(x, Tensor)} & self.unknown)

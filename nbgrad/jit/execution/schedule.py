@@ -157,7 +157,7 @@ class Stages:
         self.ready.update(dict.fromkeys(node.outs, stage + 1))
         self.after[node] = None
 
-    def group_for(self, node: Node, space: Space, values: list[Value], windows: list[Window]) -> Group:
+    def group_for(self, node: Node, space: Space, values: tuple[Value, ...], windows: list[Window]) -> Group:
         """The first loop of a space that may compute a call, where its operands are at hand or in memory."""
         stage = 0
         for value, window in zip(values, windows):

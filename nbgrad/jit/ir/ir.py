@@ -99,9 +99,10 @@ class Node:
         outs: its results.
         blocks: of control nodes.
         line: ``file:line`` of the call in the captured program.
+        known: operands and attributes of which somebody has asked for the values, and these.
     """
 
-    __slots__ = ("op", "ins", "attributes", "outs", "blocks", "line")
+    __slots__ = ("op", "ins", "attributes", "outs", "blocks", "line", "known")
 
     def __init__(
         self,
@@ -114,6 +115,7 @@ class Node:
         flags: Sequence[bool | None] | None = None,
     ):
         self.op, self.ins, self.attributes, self.blocks, self.line = op, ins, attributes, blocks, line
+        self.known: tuple[tuple | None, dict | None, tuple[Value, ...]] = (None, None, ())
         self.outs = [Value(layout, None if flags is None else flags[nr], self, nr, line=line) for nr, layout in enumerate(layouts)]
 
     @property
@@ -127,22 +129,23 @@ class Node:
         effect: str = getattr(self.op, "effect", "") or "pure"
         return effect
 
-    def values(self) -> list[Value]:
-        """Every value that it reads, in order, those in attributes too; what its blocks read is not among them."""
-        found: list[Value] = []
-        for x in self.ins:  # passes ask for them many times a node
-            kind = type(x)
-            if kind is Value:
-                found.append(x)
-            elif kind is tuple or kind is list:
-                gather(x, found)
-        for x in self.attributes.values():
-            kind = type(x)
-            if kind is Value:
-                found.append(x)
-            elif kind is tuple or kind is list:
-                gather(x, found)
-        return found
+    def values(self) -> tuple[Value, ...]:
+        """Every value that it reads, in order, those in attributes too; what its blocks read is not among them.
+
+        Passes ask for them many times a node: they are gathered once, until operands or attributes are exchanged.
+        """
+        ins, attributes, values = self.known
+        if ins is not self.ins or attributes is not self.attributes:
+            found: list[Value] = []
+            for x in (*self.ins, *self.attributes.values()):
+                kind = type(x)
+                if kind is Value:
+                    found.append(x)
+                elif kind is tuple or kind is list:
+                    gather(x, found)
+            values = tuple(found)
+            self.known = self.ins, self.attributes, values
+        return values
 
     def replace(self, change: Callable[[Value], Value]) -> None:
         """Read other values."""

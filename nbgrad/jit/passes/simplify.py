@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Callable, Container
 
 from ..ir.graph import Graph
@@ -37,8 +38,9 @@ def simplify(graph: Graph, kept: Container[Value] = (), known: Container[int] | 
     >>> [node.name for node in graph.nodes]
     ['exp', 'log']
     """
+    fold = partial(fold_constants, known=known)
     passes: list[Callable[[Graph], bool]] = [
-        lambda graph: fold_constants(graph, known),
+        fold,
         forward_identities,
         move_signs,
         move_transposes,
@@ -50,13 +52,14 @@ def simplify(graph: Graph, kept: Container[Value] = (), known: Container[int] | 
     eliminate_dead(graph, kept)
     graph.places = places_in(graph)  # passes keep it up to date
     waiting = set(passes)  # those that have not seen the graph as it is
+    complete = {fold, forward_identities, merge_calls}  # a walk from first to last leaves nothing for a second one of the same
     for _ in range(MOST_ROUNDS):
         changed = False
         for each in passes:
             if each in waiting:
                 waiting.remove(each)
                 if each(graph):
-                    waiting, changed = set(passes), True
+                    waiting, changed = set(passes) - ({each} & complete), True
         if changed and eliminate_dead(graph, kept):
             waiting |= {move_signs, drop_nested_sums}  # which count readers
         if not waiting:

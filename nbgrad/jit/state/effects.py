@@ -297,6 +297,8 @@ class Effects:
 
     def drop_inputs(self) -> None:
         """Take out the inputs behind the arguments that nothing reads."""
+        if not self.sources:
+            return
         graph = self.trace.graph
         read = {value for node in graph.nodes for value in node.values()}
         read |= {target for target, _, _ in self.writes} | {value for _, value, _ in self.writes}
