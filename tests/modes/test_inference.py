@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -627,3 +628,26 @@ def test_data_of_an_inference_tensor_may_be_written_to_anywhere():
         v.mul_(2)
     with pytest.raises(RuntimeError, match="saved for backward"):
         nbgrad.ones(3, requires_grad=True) * v.data
+
+
+@pytest.mark.parametrize("other", ["hooks", "profile", "tangents", "none"])
+def test_a_view_that_is_looked_at_inside_keeps_its_history(other):
+    """Its node is made anew after the write, outside of the mode whatever other modes are active."""
+
+    def identity(x):
+        return x
+
+    modes = {
+        "hooks": lambda: nbgrad.graph.saved_tensors_hooks(identity, identity),
+        "profile": nbgrad.autograd.profiler.profile,
+        "tangents": nbgrad.forward_ad.dual_level,
+        "none": nullcontext,
+    }
+    x = nbgrad.ones(2, requires_grad=True)
+    y = x * 1
+    view = y[:1]
+    with modes[other](), nbgrad.inference_mode():
+        view.zero_()
+        inside = view.grad_fn
+        assert nbgrad.is_inference_mode_enabled()
+    assert inside is not None and view.grad_fn is inside
