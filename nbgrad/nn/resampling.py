@@ -176,7 +176,7 @@ def taps(kind: str, old: int, new: int, scale: float | None, align: bool, antial
     at = np.arange(new)
     if kind == "area":
         first, last = at * old // new, -(-(at + 1) * old // new)
-        places = first[:, None] + np.arange((last - first).max())
+        places = first[:, None] + np.arange(int(np.max(last - first)))
         weights = np.where(places < last[:, None], 1 / (last - first)[:, None], 0.0)
         return np.minimum(places, last[:, None] - 1), weights
     if antialias:
