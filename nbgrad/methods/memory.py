@@ -20,15 +20,7 @@ from ..modes.traced import note_alias, refuse_in_graph
 from ..native.handle import release_blocks
 from ..tensors.batch_levels import require_values
 from ..tensors.layout import Layout, contiguous_strides, layout_of, marked_layout
-from ..tensors.memory_format import (
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    order_of,
-    preserve_format,
-    strides_agree,
-    strides_of,
-)
+from ..tensors.memory_format import FORMATS, contiguous_format, order_of, preserve_format, strides_agree, strides_of
 from ..tensors.storage import CPU, IN_INFERENCE_MODE, Exchanged, Storage, unwatched
 from ..tensors.tensor import ASK, Tensor, native, put_layout
 from ..tensors.untyped import UntypedStorage
@@ -351,8 +343,7 @@ def resize_as_(x: Tensor, the_template: Tensor, *, memory_format: Any = None) ->
 
 def format_of(x: Tensor) -> Any:
     """The memory format in which a tensor lies; row by row if in none."""
-    formats = (contiguous_format, channels_last, channels_last_3d)
-    return next((each for each in formats if x.is_contiguous(each)), contiguous_format)
+    return next((each for each in FORMATS if x.is_contiguous(each)), contiguous_format)
 
 
 def release_memory() -> int:

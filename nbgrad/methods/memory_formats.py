@@ -8,13 +8,10 @@ from typing import Any, Callable
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError
 from ..base.function_attributes import attach
-from ..tensors.memory_format import MemoryFormat, channels_last, channels_last_3d, contiguous_format, order_of, preserve_format
+from ..tensors.memory_format import FORMATS, MemoryFormat, order_of, preserve_format
 from ..tensors.tensor import Tensor
 
 __all__ = ["clone_function", "clone_method", "contiguous", "dim_order"]
-
-# The formats that a tensor of so many dimensions can have; of others it is the first.
-FORMATS = {4: (contiguous_format, channels_last), 5: (contiguous_format, channels_last_3d)}
 
 
 def dim_order(x: Tensor, *, ambiguity_check: bool | list[MemoryFormat] = False) -> tuple[int, ...]:
@@ -33,7 +30,7 @@ def dim_order(x: Tensor, *, ambiguity_check: bool | list[MemoryFormat] = False) 
     shape, strides, count = x.layout.shape, x.layout.strides, x.layout.ndim
     if ambiguity_check and (len(set(strides)) < count or 1 in shape) and not has_one_format(x, ambiguity_check):
         raise ArgumentError(f"dim_order: sizes {list(shape)} with strides {list(strides)} have more than one order.")
-    found = [each for each in FORMATS.get(count, (contiguous_format,)) if x.is_contiguous(memory_format=each)]
+    found = [each for each in FORMATS if x.is_contiguous(memory_format=each)]
     if len(found) == 1:
         return order_of("dim_order", found[0], count) or ()
     return tuple(sorted(range(count), key=lambda d: (-strides[d], -shape[d], d)))
@@ -49,8 +46,7 @@ def has_one_format(x: Tensor, formats: bool | list[MemoryFormat]) -> bool:
         return False
     if not isinstance(formats, (tuple, list)) or not all(isinstance(each, MemoryFormat) for each in formats):
         raise ArgumentError(f"dim_order: ambiguity_check is {formats!r}, expected a bool or a list of memory formats.")
-    possible = FORMATS.get(x.layout.ndim, (contiguous_format,))
-    return sum(each in possible and x.is_contiguous(memory_format=each) for each in formats) == 1
+    return sum(each in FORMATS and x.is_contiguous(memory_format=each) for each in formats) == 1
 
 
 def ordered_copy(x: Tensor, order: tuple[int, ...]) -> Tensor:

@@ -274,7 +274,7 @@ def copies_of_row(layout: Layout) -> Callable[[tuple[int]], Layout]:
     blank = object.__new__(type(layout.template))
     for slot in ("_offset_", "_edge_", "_needs_grad_", "_meta_"):
         setattr(blank, slot, getattr(layout.template, slot))
-    build, build_template, pack = native.builder(shared, own, True), native.builder(blank, ("layout",)), _pack_size
+    build, build_template, pack = native.builder(shared, own), native.builder(blank, ("layout",)), _pack_size
 
     def like(shape: tuple[int]) -> Layout:
         """The layout of this shape."""
@@ -406,7 +406,7 @@ def _remember(key, layout: Layout) -> Layout:
         forget_layouts()
         _most = max(MOST_LAYOUTS, 2 * len(_layouts))  # looking at all of them is paid for by as many new ones
     bounded.conceal(key)
-    if layout.beneath is None:
+    if layout.beneath is None:  # a mark may be a class of the user's
         bounded.conceal(layout)
     # setdefault: of two threads that meet here, one token wins.
     return _layouts.setdefault(key, layout)

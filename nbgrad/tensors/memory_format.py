@@ -62,6 +62,7 @@ class Strided:
 strided = Strided()
 
 DIMENSIONS = {channels_last: 4, channels_last_3d: 5}
+FORMATS = (contiguous_format, *DIMENSIONS)  # those that are an order
 
 
 def order_of(op: str, memory_format: Any, ndim: int) -> tuple[int, ...] | None:
