@@ -13,7 +13,16 @@ from ..base.errors import NotSupportedError, RangeError, ShapeError
 from . import constraints
 from .constraints import Constraint
 
-__all__ = ["ComposeTransform", "Fixed", "IndependentTransform", "ReshapeTransform", "Transform", "at_least", "identity_transform", "summed"]
+__all__ = [
+    "ComposeTransform",
+    "Fixed",
+    "IndependentTransform",
+    "ReshapeTransform",
+    "Transform",
+    "at_least",
+    "identity_transform",
+    "summed",
+]
 
 
 def at_least(owner: Any, shape: Any, dims: int) -> Any:

@@ -12,7 +12,17 @@ from .. import Tensor
 from ..base.errors import ShapeError
 from . import constraints
 from .constraints import Constraint
-from .mappings import _InverseTransform as _InverseTransform, ComposeTransform, Fixed, IndependentTransform, ReshapeTransform, Transform, at_least, identity_transform, summed
+from .mappings import (
+    _InverseTransform as _InverseTransform,
+    ComposeTransform,
+    Fixed,
+    IndependentTransform,
+    ReshapeTransform,
+    Transform,
+    at_least,
+    identity_transform,
+    summed,
+)
 
 __all__ = [
     "AbsTransform",

@@ -16,6 +16,7 @@ __all__ = ["Namespace", "module_below", "install_namespaces"]
 
 # A path, and the module whose names are found there; None: only paths below it.
 PLACES: dict[str, str | None] = {
+    "_jit_internal": "utilities.scripting",
     "_utils": "utilities.flattening",
     "_vmap_internals": "batch.vmap",
     "accelerator": "cuda.accelerator",
