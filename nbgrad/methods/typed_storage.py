@@ -72,7 +72,7 @@ class TypedStorage:
 
     def is_shared(self) -> bool:
         """Whether other processes may share it."""
-        return self._elements.is_shared()  # type: ignore[attr-defined]
+        return self._elements.is_shared()
 
     def tolist(self) -> list:
         """The numbers."""
