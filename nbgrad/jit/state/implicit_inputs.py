@@ -45,7 +45,9 @@ class NumbersOf:
         self.again = numbers.again
         self.tensor = tensor_of(list(numbers.values()), dtype)
         self.elements = self.tensor._storage_.array
-        self.pack = struct.Struct(f"{len(numbers)}{'d' if dtype is float64 else 'f'}").pack_into  # a sixth of what NumPy takes for a list
+        self.pack = struct.Struct(
+            f"{len(numbers)}{'d' if dtype is float64 else 'f'}"
+        ).pack_into  # a sixth of what NumPy takes for a list
 
     def find(self, inputs: Sequence) -> Tensor | None:
         """The numbers, for a call; None where there is another program for what they come from."""
