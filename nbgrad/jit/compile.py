@@ -360,7 +360,7 @@ def compile(
         limit: how many variants, for other layouts and other values of what the function depends on, are captured.
         model, recompile_limit: torch's names of ``fn`` and ``limit``.
         dynamic, backend, mode, options: a choice among torch's compilers; here there is one.
-        exact: chooses nothing: every operation is rounded as it is rounded alone.
+        exact: without effect, and best left out: every operation is rounded as it is rounded alone, whatever it says.
         disable: return the function itself.
 
     Raises:
