@@ -24,11 +24,21 @@ __all__ = [
     "_current_graph_task_id",
     "_disabled_torch_function_impl",
     "_get_current_graph_task_keep_graph",
+    "_get_tracing_state",
     "_increment_version",
     "_is_fwd_grad_enabled",
     "_is_multithreading_enabled",
+    "_log_api_usage_once",
     "_set_fwd_grad_enabled",
     "_will_engine_execute_node",
 ]
 
 _autograd = _Namespace(SavedTensor=_RawSaved, _saved_tensors_hooks_is_enabled=_enabled)
+
+
+def _get_tracing_state() -> None:
+    """None: captured programs are not told apart from those that run as they are."""
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Nothing is reported to anybody."""

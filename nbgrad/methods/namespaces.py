@@ -16,6 +16,7 @@ __all__ = ["Namespace", "module_below", "install_namespaces"]
 
 # A path, and the module whose names are found there; None: only paths below it.
 PLACES: dict[str, str | None] = {
+    "_jit_internal": "utilities.scripting",
     "_utils": "utilities.flattening",
     "_vmap_internals": "batch.vmap",
     "accelerator": "cuda.accelerator",
@@ -65,7 +66,7 @@ PLACES: dict[str, str | None] = {
     "distributions.lowrank_multivariate_normal": "distributions",
     "distributions.mixture_same_family": "distributions",
     "distributions.multinomial": "distributions",
-    "distributions.multivariate_normal": "distributions",
+    "distributions.multivariate_normal": "distributions.multivariate",
     "distributions.negative_binomial": "distributions",
     "distributions.normal": "distributions",
     "distributions.one_hot_categorical": "distributions",
@@ -76,7 +77,6 @@ PLACES: dict[str, str | None] = {
     "distributions.studentT": "distributions",
     "distributions.transformed_distribution": "distributions",
     "distributions.uniform": "distributions",
-    "distributions.utils": "distributions.odds",
     "distributions.von_mises": "distributions",
     "distributions.weibull": "distributions",
     "distributions.wishart": "distributions",
@@ -142,7 +142,7 @@ PLACES: dict[str, str | None] = {
     "random": "methods.random",
     "return_types": "methods.return_types",
     "serialization": "methods.files.serialization",
-    "storage": "tensors.untyped",
+    "storage": "methods.typed_storage",
     "tensor": "tensors.tensor",
     "types": "utilities.types",
     "utils": None,

@@ -31,6 +31,7 @@ from .install import FUNCTIONS
 from .memory_formats import clone_function, clone_method, contiguous, dim_order
 from .tensor_info import get_device, is_nonzero, is_same_size, is_signed
 from .typed_constructors import constructed
+from .typed_storage import storage
 
 __all__ = ["UntypedStorage", "install_forms"]
 
@@ -240,8 +241,10 @@ ABSENT = (
 )
 PROPERTIES = {name: constant(False, "False: a kind of tensor that this one is not.") for name in ABSENT}
 PROPERTIES |= {"is_cpu": property(lambda x: x.layout.device.type == "cpu", doc="Whether the elements are in the CPU's memory.")}
+PROPERTIES |= {"_cdata": property(id, doc="A number that no other tensor has while this one lives.")}
 METHODS: dict[str, Callable] = {
     "untyped_storage": untyped_storage,
+    "storage": storage,
     "is_set_to": is_set_to,
     "is_same_size": is_same_size,
     "pin_memory": pin_memory,

@@ -73,6 +73,7 @@ def as_it_is(fn: Any) -> Any:
 
 # An ``unused`` function is called nevertheless.
 export = interface = script_method = script_if_tracing = unused = as_it_is
+_copy_to_script_wrapper = as_it_is  # torch._jit_internal's
 
 
 def ignore(drop: Any = False, **options: Any) -> Any:
