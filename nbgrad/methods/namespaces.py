@@ -16,6 +16,12 @@ __all__ = ["Namespace", "module_below", "install_namespaces"]
 
 # A path, and the module whose names are found there; None: only paths below it.
 PLACES: dict[str, str | None] = {
+    "_dynamo": "jit.dynamo",
+    "_dynamo._trace_wrapped_higher_order_op": "jit.dynamo",
+    "_dynamo.eval_frame": "jit.dynamo",
+    "_dynamo.exc": "jit.dynamo",
+    "_dynamo.utils": "jit.dynamo",
+    "_inductor": "jit.dynamo",
     "_utils": "utilities.flattening",
     "_vmap_internals": "batch.vmap",
     "accelerator": "cuda.accelerator",
@@ -84,6 +90,13 @@ PLACES: dict[str, str | None] = {
     "forward_ad": "autograd.forward_ad",
     "function": "autograd.function",
     "functional": "func.functional",
+    "fx": "utilities.fx",
+    "fx.experimental": None,
+    "fx.experimental.symbolic_shapes": "utilities.fx",
+    "fx.graph": "utilities.fx",
+    "fx.graph_module": "utilities.fx",
+    "fx.node": "utilities.fx",
+    "fx.proxy": "utilities.fx",
     "grad_mode": "autograd.grad_mode",
     "gradcheck": "autograd.gradcheck",
     "hub": "utilities.hub",
@@ -218,8 +231,8 @@ def module_below(package: str, name: str) -> ModuleType:
         raise AttributeError(f"module {package!r} has no attribute {name!r}.") from None
 
 
-def install_namespaces() -> ModuleType:
-    """Make the paths importable; return ``nbgrad.utils``, the one that is an attribute of the package."""
+def install_namespaces() -> dict[str, ModuleType]:
+    """Make the paths importable; return those that have others below them (``utils``), as attributes of the package."""
     for path, source in PLACES.items():
         sys.modules.setdefault(f"nbgrad.{path}", Namespace(f"nbgrad.{path}", source))
-    return sys.modules["nbgrad.utils"]
+    return {path: sys.modules[f"nbgrad.{path}"] for path in PLACES if path in PACKAGES and "." not in path}

@@ -25,8 +25,12 @@ from ..nn.module import Module
 __all__ = [
     "Attribute",
     "Final",
+    "ScriptFunction",
     "ScriptModule",
     "TracerWarning",
+    "_overload",
+    "_overload_method",
+    "_script_if_tracing",
     "annotate",
     "export",
     "fork",
@@ -71,8 +75,9 @@ def as_it_is(fn: Any) -> Any:
     return fn
 
 
-# An ``unused`` function is called nevertheless.
+# An ``unused`` function is called nevertheless; of ``_overload`` (torch's names) the last definition is.
 export = interface = script_method = script_if_tracing = unused = as_it_is
+_overload = _overload_method = _script_if_tracing = as_it_is
 
 
 def ignore(drop: Any = False, **options: Any) -> Any:
@@ -153,6 +158,14 @@ class ScriptModule(Module):
     ...         return 2 * x
     >>> Twice()(nbgrad.ones(1))
     tensor([2.])
+    """
+
+
+class ScriptFunction:
+    """What torch makes of a function in that language. No function is one here: ``script`` gives a compiled function.
+
+    >>> builtins.isinstance(nbgrad.jit.script(lambda x: x + 1), ScriptFunction)
+    False
     """
 
 

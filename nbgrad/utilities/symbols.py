@@ -1,0 +1,91 @@
+"""``torch.SymInt`` and what computes with it: sizes that a compiler of torch's keeps open. Here sizes are ints.
+
+>>> import nbgrad
+>>> isinstance(nbgrad.ones(2).shape[0], nbgrad.SymInt)
+False
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+__all__ = [
+    "SymBool",
+    "SymFloat",
+    "SymInt",
+    "sym_float",
+    "sym_int",
+    "sym_ite",
+    "sym_max",
+    "sym_min",
+    "sym_not",
+    "sym_sqrt",
+    "sym_sum",
+]
+
+
+class SymInt:
+    """Never made."""
+
+
+class SymFloat:
+    """Never made."""
+
+
+class SymBool:
+    """Never made."""
+
+
+sym_float, sym_int, sym_sqrt = builtins.float, builtins.int, math.sqrt
+
+
+def sym_max(a: Any, b: Any) -> Any:
+    """The greater of two numbers, a float if one of them is.
+
+    >>> sym_max(2, 1.0)
+    2.0
+    """
+    return alike(max(a, b), a, b)
+
+
+def sym_min(a: Any, b: Any) -> Any:
+    """The smaller of two numbers, a float if one of them is.
+
+    >>> sym_min(2, 1)
+    1
+    """
+    return alike(min(a, b), a, b)
+
+
+def alike(x: Any, a: Any, b: Any) -> Any:
+    """A number as a float, if one of two is."""
+    return float(x) if isinstance(a, float) or isinstance(b, float) else x
+
+
+def sym_not(a: Any) -> bool:
+    """Whether it is false.
+
+    >>> sym_not(2 > 1)
+    False
+    """
+    return not a
+
+
+def sym_ite(b: Any, t: Any, f: Any) -> Any:
+    """``t`` where ``b`` is true, else ``f``.
+
+    >>> sym_ite(True, 1, 2)
+    1
+    """
+    return t if b else f
+
+
+def sym_sum(*args: Any) -> Any:
+    """The sum of numbers, or of those in one sequence.
+
+    >>> sym_sum([1, 2]), sym_sum(1, 2)
+    (3, 3)
+    """
+    return sum(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
