@@ -82,7 +82,7 @@ globals().update(_install_namespaces())
 _lazy = {
     **{name: name for name in ("nn", "optim", "func", "jit", "testing", "cuda", "linalg", "special", "backends", "distributions")},
     **{name: name for name in ("amp", "array_api", "cpu", "fft", "integrate", "interop", "multiprocessing", "safetensors")},
-    **{name: name for name in ("signal", "sparse", "version", "__config__")},
+    **{name: name for name in ("quasirandom", "signal", "sparse", "version", "__config__")},
     **{path: place for path, place in _places.items() if place and "." not in path},
 }
 

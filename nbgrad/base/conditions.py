@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from .dtypes import bool as bool_dtype
+from .dtypes import bool_
 from .errors import ArgumentError, DimError, NbgradError, NotSupportedError, RangeError
 
 __all__ = [
@@ -62,7 +62,7 @@ def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Mess
         ...
     ValueError: one is missing
     """
-    if getattr(cond, "dtype", None) is not bool_dtype:
+    if getattr(cond, "dtype", None) is not bool_:
         came = getattr(cond, "dtype", type(cond).__name__)
         raise ArgumentError(f"_check_tensor_all: cond is of type {came}, expected a tensor of truth values.")
     _check_with(error_type, bool(cond.all()), message)

@@ -23,6 +23,7 @@ from .allocation import empty_of, into, layout_for, layout_like, leaf, new_full,
 from .constants import filled_like, like, numbered, sized, sized_like
 from .fitted_numbers import dtype_of_fill, fit_number, is_followed, of_number
 from .from_data import as_tensor, asarray, frombuffer, of_alike, tensor, there
+from .mapped_files import from_file
 from .numpy_exchange import from_numpy
 from .sequences import arange, linspace, logspace, python_number
 
@@ -423,6 +424,7 @@ FUNCTIONS = {
         eye,
         from_numpy,
         frombuffer,
+        from_file,
         full,
         full_like,
         linspace,

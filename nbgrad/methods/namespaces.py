@@ -103,6 +103,8 @@ PLACES: dict[str, str | None] = {
     "library": "func.custom_ops",
     "memory": "methods.memory",
     "mps": "backends.absent",
+    "nn.attention.bias": "nn.causal_masks",
+    "nn.attention.flex_attention": "nn.flex_attention",
     "nn.common_types": "nn.tuples",
     "nn.modules": "nn",
     "nn.modules.activation": "nn",
