@@ -15,9 +15,11 @@ from .graph.task import (
     will_execute as _will_engine_execute_node,
 )
 from .modes.overrides import disabled as DisableTorchFunctionSubclass, function_on_plain as _disabled_torch_function_impl
+from .tensors.tensor import Tensor as _Tensor
 
 __all__ = [
     "DisableTorchFunctionSubclass",
+    "_TensorMeta",
     "_autograd",
     "_current_autograd_node",
     "_current_graph_task_execution_order",
@@ -32,3 +34,4 @@ __all__ = [
 ]
 
 _autograd = _Namespace(SavedTensor=_RawSaved, _saved_tensors_hooks_is_enabled=_enabled)
+_TensorMeta = type(_Tensor)

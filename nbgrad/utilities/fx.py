@@ -98,6 +98,7 @@ class GraphModule(Module):
     __init__ = refuse
 
 
+Target = Callable | str  # of annotations: what a node calls
 _CodeOnlyModule = GraphModule
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"  # torch's: where modules say what copies of their graphs keep
 

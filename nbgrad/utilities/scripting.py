@@ -15,7 +15,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import Any, Final, Iterator
+from typing import Any, Dict, Final, Iterator, List, Optional, Tuple  # noqa: UP035  what programs take from jit.annotations
 
 import nbgrad
 
@@ -24,6 +24,9 @@ from ..nn.module import Module
 
 __all__ = [
     "Attribute",
+    "BroadcastingList1",
+    "BroadcastingList2",
+    "BroadcastingList3",
     "Final",
     "ScriptFunction",
     "ScriptModule",
@@ -77,6 +80,7 @@ def as_it_is(fn: Any) -> Any:
 
 # An ``unused`` function is called nevertheless; of ``_overload`` (torch's names) the last definition is.
 export = interface = script_method = script_if_tracing = unused = as_it_is
+BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = list  # of annotations: a number, or as many
 _overload = _overload_method = _script_if_tracing = as_it_is
 
 

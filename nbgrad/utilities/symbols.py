@@ -1,4 +1,6 @@
-"""``torch.SymInt`` and what computes with it: sizes that a compiler of torch's keeps open. Here sizes are ints.
+"""Classes of torch that programs name and nothing here is an instance of: ``SymInt``, of sizes that a compiler keeps open, and others.
+
+Here sizes are ints, and what computes with them are Python's functions.
 
 >>> import nbgrad
 >>> isinstance(nbgrad.ones(2).shape[0], nbgrad.SymInt)
@@ -10,8 +12,11 @@ from __future__ import annotations
 import builtins
 import math
 from typing import Any
+from ..base.errors import NotSupportedError
 
 __all__ = [
+    "FlopCounterMode",
+    "PyTorchFileReader",
     "SymBool",
     "SymFloat",
     "SymInt",
@@ -36,6 +41,28 @@ class SymFloat:
 
 class SymBool:
     """Never made."""
+
+
+class FlopCounterMode:
+    """Never made.
+
+    Raises:
+        NotSupportedError: always.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        raise NotSupportedError("FlopCounterMode: not there. Hint: profiler.profile(with_flops=True) estimates operations.")
+
+
+class PyTorchFileReader:
+    """Never made.
+
+    Raises:
+        NotSupportedError: always.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        raise NotSupportedError("PyTorchFileReader: files are not read in parts. Hint: nbgrad.load(path, mmap=True).")
 
 
 sym_float, sym_int, sym_sqrt = builtins.float, builtins.int, math.sqrt
