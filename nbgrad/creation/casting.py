@@ -80,7 +80,7 @@ def to(
     if given and isinstance(given[0], Tensor):
         other = given.pop(0)
     else:
-        if given and (isinstance(given[0], (str, Device)) or type(given[0]) is int or (len(given) > 1 and given[0] is None)):
+        if given and (isinstance(given[0], (str, Device)) or type(given[0]) is int or given[0] is None):
             device = given.pop(0)
         if given and is_dtype(given[0]):
             dtype = given.pop(0)
