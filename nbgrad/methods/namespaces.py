@@ -21,6 +21,8 @@ PLACES: dict[str, str | None] = {
     "_dynamo.eval_frame": "jit.dynamo",
     "_dynamo.exc": "jit.dynamo",
     "_dynamo.utils": "jit.dynamo",
+    "_higher_order_ops": "jit",
+    "_higher_order_ops.associative_scan": "jit.associative",
     "_inductor": "jit.dynamo",
     "_tensor_str": "methods.printing",
     "_utils": "utilities.flattening",
