@@ -93,6 +93,11 @@ class DType:
     def __reduce__(self):
         return dtype_of, (self.name,)
 
+    @property
+    def char(self) -> str:
+        """NumPy's letter, by which SciPy chooses the function for an operand."""
+        return self.numpy.char
+
     def to_real(self) -> DType:
         """The real type of the same precision."""
         return {"complex64": float32, "complex128": float64}.get(self.name, self)

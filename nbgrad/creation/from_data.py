@@ -82,10 +82,11 @@ def tensor(
             return leaf("tensor", made if dtype is None else CALLS["to_dtype"](made, dtype_of(dtype)), requires_grad, pin_memory)
     elif hasattr(data, INTERFACE):
         return leaf("tensor", asarray(data, dtype=dtype, device=device, copy=True).detach(), requires_grad, pin_memory)
-    array = plain_array(data)
-    dtype = infer_dtype(data, array) if dtype is None else dtype_of(dtype)
+    known = data if isinstance(data, Tensor) else without_tensors(data)
+    array = plain_array(known)
+    dtype = infer_dtype(known, array) if dtype is None else dtype_of(dtype)
     if dtype is uint64 and array.dtype.kind == "f":
-        array = whole_numbers(data, array)
+        array = whole_numbers(known, array)
     if not isinstance(data, (np.ndarray, Tensor)):
         check_range(array, dtype)
     with np.errstate(all="ignore"):  # what is too large for a floating dtype becomes infinite
@@ -138,7 +139,7 @@ def of_alike(data) -> Tensor | None:
 
 
 def plain_array(data) -> np.ndarray:
-    """``data`` as an array of numbers, in the widest dtype of its kind.
+    """What ``without_tensors`` gives, or a tensor, as an array of numbers, in the widest dtype of its kind.
 
     Raises:
         ArgumentError, RangeError: see ``tensor``.
@@ -148,8 +149,6 @@ def plain_array(data) -> np.ndarray:
         return np.asarray(data)
     if isinstance(data, Tensor):
         return values_of(data)
-    if not isinstance(data, (bool, int, float, complex)):
-        data = without_tensors(data)
     try:
         array = np.array(data)
     except ValueError:
@@ -193,7 +192,9 @@ def whole_numbers(data: Any, array: np.ndarray) -> np.ndarray:
 
 
 def without_tensors(data):
-    """Nested sequences with arrays in the place of tensors.
+    """Nested lists, tuples and ranges of numbers and arrays.
+
+    Arrays stand for tensors and for what has ``__array__``, lists for other sequences.
 
     Raises:
         ArgumentError: something that is neither number, sequence, array nor tensor.
@@ -224,7 +225,7 @@ def without_tensors(data):
 
 def infer_dtype(data, array: np.ndarray) -> DType:
     """The dtype of data that names none: that of its arrays, and the default ones of Python's numbers, promoted."""
-    if isinstance(data, (np.ndarray, np.generic, Tensor)) or hasattr(data, "__array__"):
+    if isinstance(data, (np.ndarray, np.generic, Tensor)):
         return dtype_of(array.dtype)
     found, kinds = set[DType](), set[type]()
     collect_dtypes(data, found, kinds)
@@ -244,7 +245,7 @@ def collect_dtypes(data, found: set[DType], kinds: set[type]) -> None:
     for each in members:
         if isinstance(each, SEQUENCES):
             collect_dtypes(each, found, kinds)
-        elif isinstance(each, (Tensor, np.ndarray)):
+        elif isinstance(each, np.ndarray):
             found.add(dtype_of(each.dtype))
         else:
             found.add(dtype_of_number(each))

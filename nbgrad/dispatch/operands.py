@@ -284,9 +284,10 @@ REFLECTED |= {name: f"__{mirrored}__" for name, mirrored in MIRRORED.items()}
 
 
 def answer_of_other(name: str, operands: tuple, error: ArgumentError) -> Any:
-    """What ``x op y`` is by the operator of ``y``, of a type of a program's own, where a call of tensors ended in ``error``.
+    """What ``x op y`` is by the operator of ``y``, where a call of tensors ended in ``error``.
 
-    To return NotImplemented to Python in the place of an error would take operators a frame more in every call.
+    That of a type of a program's own; of sequences of Python's, which a whole number repeats; of arrays, where a product of
+    matrices meets one. To return NotImplemented to Python in the place of an error would take operators a frame more in every call.
 
     Raises:
         ArgumentError: the error, where ``y`` has no answer either.
@@ -298,6 +299,10 @@ def answer_of_other(name: str, operands: tuple, error: ArgumentError) -> Any:
             answer = reflected(y, x)
             if answer is not NotImplemented:
                 return answer
+        if name == "mul" and isinstance(y, (str, bytes, list, tuple)) and not x.layout.ndim and not x.layout.dtype.differentiable:
+            return y * int(x)
+        if name == "matmul" and isinstance(y, np.ndarray):
+            return CALLS["matmul"](x, CALLS["asarray"](y))
     try:
         raise error
     finally:
