@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace as _Namespace
 
+from .creation.casting import targets_of as _targets_of
 from .forward.tangents import are_tangents_seen as _is_fwd_grad_enabled, set_tangents_seen as _set_fwd_grad_enabled
 from .graph.saved import RawSaved as _RawSaved, increment_version as _increment_version, saved_tensors_hooks_enabled as _enabled
 from .graph.task import (
@@ -27,6 +28,7 @@ __all__ = [
     "_disabled_torch_function_impl",
     "_get_current_graph_task_keep_graph",
     "_increment_version",
+    "_nn",
     "_is_fwd_grad_enabled",
     "_is_multithreading_enabled",
     "_set_fwd_grad_enabled",
@@ -34,4 +36,5 @@ __all__ = [
 ]
 
 _autograd = _Namespace(SavedTensor=_RawSaved, _saved_tensors_hooks_is_enabled=_enabled)
+_nn = _Namespace(_parse_to=_targets_of)
 _TensorMeta = type(_Tensor)

@@ -108,6 +108,7 @@ _late = {
     **dict.fromkeys([f"sparse_{name}" for name in _LAYOUTS], "sparse"),
     **dict.fromkeys([f"sparse_{name}_tensor" for name in (*_LAYOUTS, "compressed")], "sparse"),
     **dict.fromkeys(_CONDITIONS, "base.conditions"),
+    **dict.fromkeys(("Event", "Stream"), "cuda"),
     **dict.fromkeys(("ScriptFunction", "ScriptModule"), "utilities.scripting"),
     **dict.fromkeys(_SYMBOLS, "utilities.symbols"),
     "GradScaler": "amp.grad_scaler",

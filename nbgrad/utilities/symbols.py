@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any
+from typing import Any, NoReturn
 from ..base.errors import NotSupportedError
 
 __all__ = [
@@ -44,14 +44,34 @@ class SymBool:
 
 
 class FlopCounterMode:
-    """Never made.
+    """Nothing can be counted: for programs that make one in passing, and have not entered it.
+
+    Args:
+        args, kwargs: torch's.
 
     Raises:
-        NotSupportedError: always.
+        NotSupportedError: it is entered.
+
+    >>> FlopCounterMode(display=False).get_total_flops()
+    0
     """
 
     def __init__(self, *args: Any, **kwargs: Any):
-        raise NotSupportedError("FlopCounterMode: not there. Hint: profiler.profile(with_flops=True) estimates operations.")
+        pass
+
+    def __enter__(self) -> NoReturn:
+        raise NotSupportedError("FlopCounterMode: not there. Hint: profiler.profile(with_flops=True) estimates products.")
+
+    def __exit__(self, *error: Any) -> None:
+        """It was not entered."""
+
+    def get_total_flops(self) -> int:
+        """What was counted: nothing."""
+        return 0
+
+    def get_flop_counts(self) -> dict[str, dict]:
+        """What was counted, by modules: nothing."""
+        return {}
 
 
 class PyTorchFileReader:
