@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 from .collate import pinned
+from .fetch import _DatasetKind, fetch_of
 from .samplers import drawn_seed
 
 __all__ = ["LoaderIterator", "SerialIterator"]
@@ -31,20 +31,20 @@ class LoaderIterator:
 
     def __init__(self, loader: Any):
         self._pins = pins(loader)
-        self._length: Callable[[], int] = loader._indices.__len__ if hasattr(loader._indices, "__len__") else loader.__len__
+        self._loader_or_sampler = loader._index_sampler if hasattr(loader._index_sampler, "__len__") else loader
         self.restart(loader)
 
     def restart(self, loader: Any) -> None:
         """Begin again, with an order and a seed of its own."""
-        self._samples = iter(loader._indices)
+        self._samples = iter(loader._index_sampler)
         self._seed = drawn_seed(loader.generator)
-        self._given, self._said_length = 0, loader._said_length
+        self._given, self._said_length = 0, loader._IterableDataset_len_called
 
     def __iter__(self) -> LoaderIterator:
         return self
 
     def __len__(self) -> int:
-        return self._length()
+        return len(self._loader_or_sampler)
 
     def __next__(self) -> Any:
         batch = self.following()
@@ -75,7 +75,8 @@ class SerialIterator(LoaderIterator):
 
     def __init__(self, loader: Any):
         super().__init__(loader)
-        self._fetch = loader.make_fetch()
+        is_stream = loader._dataset_kind == _DatasetKind.Iterable
+        self._fetch = fetch_of(loader.dataset, is_stream, loader._auto_collation, loader.collate_fn, loader.drop_last)
 
     def __next__(self) -> Any:
         batch = self._fetch(next(self._samples))
