@@ -14,7 +14,7 @@ from ..graph.edges import RemovableHandle
 from .buffers import Buffer
 from .conversions import Convertible
 from .hooks import ForwardHook, HookTable, ModuleHooks
-from .members import BUFFER, BUFFERS, MODULE, PARAMETER, TRANSIENT, MemberError, Members, first_seen, registered, when_registered
+from .members import BUFFER, BUFFERS, MODULE, PARAMETER, TRANSIENT, MemberError, MemberTable, first_seen, registered, when_registered
 from .state import IncompatibleKeys, Stateful
 from .utils import zero_grads
 
@@ -232,17 +232,7 @@ class Module(Stateful, Convertible):
         values = self.__dict__
         return [(name, values[name]) for name, kind in values["_kinds_"].items() if kind in kinds and values[name] is not None]
 
-    @property
-    def _parameters(self) -> Members:  # torch's names
-        return Members(self, PARAMETER)
-
-    @property
-    def _buffers(self) -> Members:
-        return Members(self, *BUFFERS)
-
-    @property
-    def _modules(self) -> Members:
-        return Members(self, MODULE)
+    _parameters, _buffers, _modules = MemberTable(PARAMETER), MemberTable(*BUFFERS), MemberTable(MODULE)  # torch's names
 
     @property
     def _non_persistent_buffers_set(self) -> set[str]:

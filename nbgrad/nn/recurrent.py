@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import nbgrad
@@ -110,6 +111,11 @@ class RNNBase(Module):
     @property
     def _flat_weights(self) -> list[Any]:
         return [getattr(self, name) for name in self._flat_weights_names]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: Iterable[Any]) -> None:
+        """Compute with ``weights`` from now on, which need not be parameters: recipes that drop or clone weights set them."""
+        self.__dict__.update(zip(self._flat_weights_names, weights))
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew: uniform within ``±1 / sqrt(hidden_size)``."""
