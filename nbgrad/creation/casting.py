@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import UNSIGNED, DType, bool_, complex64, dtype_of
 from ..base.errors import ArgumentError
+from ..base.user_stack import warn_user
 from ..tensors.memory_format import MemoryFormat, contiguous_format, order_of, preserve_format, strides_of
 from ..tensors.storage import CPU, Device, default_device, device as device_of
 from ..tensors.tensor import Tensor
@@ -43,7 +43,7 @@ def convert(x: Tensor, dtype: DType, copy: bool = False) -> Tensor:
     if dtype is x.layout.dtype:
         return CALLS["clone"](x) if copy else x
     if x.layout.dtype.is_complex and dtype.category < complex64.category and dtype is not bool_:
-        warnings.warn("to: a complex tensor becomes real and loses its imaginary part. Hint: x.real.", UserWarning, stacklevel=3)
+        warn_user("to: a complex tensor becomes real and loses its imaginary part. Hint: x.real.")
     return CALLS["to_dtype"](x, dtype)
 
 

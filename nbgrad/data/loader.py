@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any, Generic, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import nbgrad
 
 from ..base.errors import ArgumentError, RangeError, require_callable
+from ..base.user_stack import warn_user
 from .collate import default_collate, default_convert
 from .datasets import IterableDataset
 from .fetch import _DatasetKind
@@ -192,9 +192,8 @@ class DataLoader(Generic[T]):
             return
         count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         if self.num_workers > count:
-            warnings.warn(
-                f"DataLoader: {self.num_workers} worker processes for {count} processors, on which they may be slower than fewer.",
-                stacklevel=3,
+            warn_user(
+                f"DataLoader: {self.num_workers} worker processes for {count} processors, on which they may be slower than fewer."
             )
 
 

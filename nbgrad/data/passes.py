@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from ..base.user_stack import warn_user
 from .collate import pinned
 from .fetch import _DatasetKind, fetch_of
 from .samplers import drawn_seed
@@ -17,11 +17,11 @@ def pins(loader: Any) -> bool:
     if not loader.pin_memory:
         return False
     if loader.pin_memory_device:
-        warnings.warn(f"DataLoader: pin_memory_device={loader.pin_memory_device!r} is ignored: any GPU reaches it.", stacklevel=4)
+        warn_user(f"DataLoader: pin_memory_device={loader.pin_memory_device!r} is ignored: any GPU reaches it.")
     from ..cuda import is_available
 
     if not is_available():
-        warnings.warn("DataLoader: pin_memory=True is ignored, because there is no GPU.", stacklevel=4)
+        warn_user("DataLoader: pin_memory=True is ignored, because there is no GPU.")
         return False
     return True
 
@@ -60,10 +60,9 @@ class LoaderIterator:
         """Warn once a stream is longer than its ``__len__`` said."""
         self._given += 1
         if self._said_length is not None and self._given > self._said_length:
-            warnings.warn(
+            warn_user(
                 f"DataLoader: an IterableDataset, said to have {self._said_length} samples, has given {self._given} batches. "
-                "With workers each goes through all of its copy, unless get_worker_info() tells it its part.",
-                stacklevel=3,
+                "With workers each goes through all of its copy, unless get_worker_info() tells it its part."
             )
 
     def __reduce__(self) -> Any:
