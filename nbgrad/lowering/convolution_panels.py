@@ -16,7 +16,9 @@ from .convolution_sizes import LARGE, Geometry, header, in_three, plane_tables, 
 __all__ = ["by_panels", "panel_plans"]
 
 # Bytes of a panel's weights that stay in the nearest cache; places of a panel whose terms follow one another, of small images.
-NEAREST, PLACES = 20480, 256
+NEAREST, PLACES = 20480, 512
+# Weights whose sums units share by panels, not by images, each of which would have all of them; into how many parts at most.
+HEAVY, MOST_PARTS = 1 << 16, 4
 # What a convolution must have: terms of a sum, numbers of a row or channels, and what part of the last vector's channels.
 LEAST_TERMS, LEAST_ROW, LEAST_CHANNELS, FULL = 32, 4, 8, 0.75
 
@@ -96,13 +98,14 @@ def panel_plans(
     padding, dilation = in_three(geometry.padding, 0), in_three(geometry.dilation, 1)
     taps, places, plane = math.prod(geometry.kernel), math.prod(short), math.prod(sizes)
     count = -(-side_of(geometry, which) // width)
+    parts = min(count, MOST_PARTS) if sums and math.prod(shape) >= HEAVY else 1
     as_it_lies = which == "convolve" and max(stride) == 1 and not any(padding) and sizes == long
     turned, pitch = 0, (-(-geometry.channels * size // 64) | 1) * 64 // size
     if sums:
         step = max(1, min(geometry.batch, PLACES // places)) if geometry.groups == 1 else 1
         table = step * places
-        room = geometry.groups * count * geometry.channels * taps * width
-        wide = count * step * places * width
+        room = geometry.groups * -(-count // parts) * geometry.channels * taps * width
+        wide = -(-count // parts) * step * places * width
         turned = step * pitch * math.prod(n + 2 * p for n, p in zip(long, padding)) + 16
     else:
         others = geometry.heads if transposed else geometry.channels
@@ -116,12 +119,15 @@ def panel_plans(
     behind = begin + rounded(room * size)
     last = behind + rounded(wide * size)
     memory = last + rounded(turned * size)
-    shares = share_of(geometry, which, memory)
-    units = -(-shares[0] // shares[1])
+    items, share, items_parts = share_of(geometry, which, memory)
+    if parts > 1:
+        share = items
+    units = -(-items // share) * parts
+    shares = items, share, parts if sums else items_parts
     words = header(geometry, sizes, planes, memory, shares, len(layouts) > 2, as_it_lies, begin, behind)
     words[25], words[28] = pitch, reach
     words += [step, count, *in_three(geometry.kernel, 1), *dilation, last, *tables]
-    shape = (units, *shape) if sums and units > 1 else shape
+    shape = (units // parts, *shape) if sums and units > parts else shape
     out, space = first.like(shape=shape), layout_of(first.dtype, (units * memory // size,), None, first.device)
     code = kernel(which, first.dtype.name, min(stride[2], 3) if which == "convolve" else 1)
     record = pack_record(code, units, 1, 2, (0,) * len(layouts), PARALLEL if geometry.work >= LARGE else 0, words)

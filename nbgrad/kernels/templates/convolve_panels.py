@@ -14,7 +14,8 @@ written as *panels* first, of ``BLOCK`` channels each (two vectors), with zeros 
 Sums are ``[panel][place or weight][channel of a panel]``, and are turned in the end. Of the convolution and its transpose, terms are
 added by as many channels at a time as have their numbers and weights in the nearest cache.
 
-The record: words 0 to 32 as in NOTE [Planes], but 25 elements from place to place of the long side with its channels last; then 33 how many channels terms are added of at a time, or images, 34 panels of a group,
+The record: words 0 to 32 as in NOTE [Planes], but 25 elements from place to place of the long side with its channels last, and of
+sums of weights 24 into how many parts panels are divided; then 33 how many channels terms are added of at a time, or images, 34 panels of a group,
 35-37 sizes of the kernel, 38-40 dilation, 41 where in a unit's memory turned rows begin (bytes); tables begin at 42.
 """
 
@@ -219,7 +220,8 @@ WEIGHT = """
 def kernel(start, stop, args):
     record = pointer_word(args, 0)
     groups, channels, heads, taps = word(record, 0), word(record, 1), word(record, 2), word(record, 3)
-    together, panels = word(record, 33), word(record, 34)
+    parts, together, panels = word(record, 24), word(record, 33), word(record, 34)
+    share = (panels + parts - 1) // parts
     rows, columns, length = word(record, 4), word(record, 5), word(record, 6)
     deep, high, wide = word(record, 7), word(record, 8), word(record, 9)
     tall, width = columns + 2 * word(record, 17), length + 2 * word(record, 18)
@@ -238,10 +240,13 @@ def kernel(start, stop, args):
                         above = (z * word(record, 13) * tall + y * word(record, 14)) * width + x * word(record, 15)
                         set_word(memory, 2 * place, i * image_size + above * pitch)
                         set_word(memory, 2 * place + 1, place * BLOCK * SIZE)
-        clear(sums, groups * panels * terms * BLOCK)
-        clear(given, panels * together * places * BLOCK)
+        images = unit // parts
+        first_panel = (unit - images * parts) * share
+        last_panel = min(first_panel + share, panels)
+        clear(sums, groups * share * terms * BLOCK)
+        clear(given, share * together * places * BLOCK)
         clear(lying, together * quotient(image_size, SIZE))
-        first_item = unit * word(record, 23)
+        first_item = images * word(record, 23)
         last_item = min(first_item + word(record, 23), word(record, 22))
         for image in range(first_item, last_item, together):
             many = min(together, last_item - image)
@@ -253,14 +258,14 @@ def kernel(start, stop, args):
                         place = ((z + word(record, 16)) * tall + y + word(record, 17)) * width + word(record, 18)
                         to = lying + i * image_size + place * pitch
                         transposed(to, pitch, source + (z * columns + y) * length * SIZE, own, channels, length)
-                for panel in range(panels):
-                    to = given + (panel * together + i) * places * BLOCK * SIZE
+                for panel in range(first_panel, last_panel):
+                    to = given + ((panel - first_panel) * together + i) * places * BLOCK * SIZE
                     source = pointer_word(args, 4) + ((image + i) * heads + panel * BLOCK) * places * SIZE
                     transposed(to, BLOCK * SIZE, source, places * SIZE, min(BLOCK, heads - panel * BLOCK), places)
-            for panel in range(panels):
+            for panel in range(first_panel, last_panel):
                 vectors = 2 if heads - panel * BLOCK > LANES else 1
-                own_given = given + panel * together * places * BLOCK * SIZE
-                own_sums = sums + (group * panels + panel) * terms * BLOCK * SIZE
+                own_given = given + (panel - first_panel) * together * places * BLOCK * SIZE
+                own_sums = sums + (group * share + panel - first_panel) * terms * BLOCK * SIZE
                 pieces = quotient(channels + MOST_ROWS - 1, MOST_ROWS)
                 c = 0
                 for piece in range(pieces):
@@ -274,11 +279,11 @@ def kernel(start, stop, args):
                                 row = lying + above * pitch + c * SIZE
                                 add_row(vectors, count, to, taps * BLOCK * SIZE, row, memory, own_given, many * places)
                     c += count
-        total = pointer_word(args, 1) + unit * groups * heads * terms * SIZE
+        total = pointer_word(args, 1) + images * groups * heads * terms * SIZE
         for group in range(groups):
-            for panel in range(panels):
+            for panel in range(first_panel, last_panel):
                 to = total + (group * heads + panel * BLOCK) * terms * SIZE
-                source = sums + (group * panels + panel) * terms * BLOCK * SIZE
+                source = sums + (group * share + panel - first_panel) * terms * BLOCK * SIZE
                 transposed(to, terms * SIZE, source, BLOCK * SIZE, terms, min(BLOCK, heads - panel * BLOCK))
 """
 # A unit is a panel; the record: channels of a vector's side of a group, panels of a group, blocks of a panel and columns of a block,
