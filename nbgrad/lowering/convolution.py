@@ -18,6 +18,7 @@ from ..ops.convolution import in_pairs
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 from .arranged import behind_copies
+from .convolution_depthwise import depthwise_plan, is_depthwise
 from .convolution_panels import by_panels, panel_plans
 from .convolution_sizes import LARGE, Geometry, geometry_of, header, in_three, plane_tables, result_shape, rounded, share_of, sixteens
 
@@ -51,7 +52,7 @@ def is_product(geometry: Geometry) -> bool:
 def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> tuple[GeneralPlan | None, GeneralPlan] | None:
     """What writes the weight as the launch reads it, if anything, and the launch, for contiguous real operands.
 
-    The second result of the launch is memory to work in. None for other operands, and for empty results.
+    A second result of the launch is memory to work in. None for other operands, and for empty results.
     """
     first = layouts[0]
     attributes = dict(zip(WEIGHT_ATTRIBUTES if name == "conv_weight" else ATTRIBUTES, values))
@@ -65,6 +66,8 @@ def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> tuple[Gener
     if len(geometry.long) > 3 or 0 in shape or name != "conv_weight" and is_product(geometry):
         return None
     which = "convolve_weight" if name == "conv_weight" else "convolve_transposed" if transposed else "convolve"
+    if is_depthwise(geometry):
+        return None, depthwise_plan(which, geometry, layouts, shape)
     if by_panels(geometry, which, first.dtype.name):
         return panel_plans(which, geometry, layouts, shape)
     tables, sizes, planes, reach, longest = plane_tables(geometry)
@@ -128,7 +131,8 @@ def run_plans(plans: tuple[GeneralPlan | None, GeneralPlan], tensors: tuple[Tens
     before, plan = plans
     if before is not None:
         tensors = (tensors[0], native.fresh(before, tensors[1]), *tensors[2:])
-    out = native.fresh(plan, *tensors)[0]
+    made = native.fresh(plan, *tensors)
+    out = made[0] if len(plan.outs) > 1 else made  # the other is memory to work in
     return out if out.layout.ndim == tensors[0].layout.ndim else CALLS["sum"](out, 0)
 
 
