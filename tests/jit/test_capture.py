@@ -50,7 +50,7 @@ CREATED = {
 @pytest.mark.parametrize("fn_of", [lambda m: m, lambda m: m.forward, lambda m: lambda x: m(x) * 2])
 def test_parameters_of_modules_are_constants(fn_of):
     """Those of all modules within, and buffers; what an optimizer makes of them is seen."""
-    model = nbgrad.nn.Sequential(nbgrad.nn.Sequential(nbgrad.nn.Linear(3, 2)), nbgrad.nn.BatchNorm1d(2)).eval()
+    model = nbgrad.nn.Sequential(nbgrad.nn.Sequential(nbgrad.nn.Linear(3, 2)), nbgrad.nn.BatchNorm1d(2)).double().eval()
     graph = agree(fn_of(model), leaf(OTHER))
     with nbgrad.no_grad():
         model[0][0].weight.mul_(2)
