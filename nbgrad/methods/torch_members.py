@@ -5,7 +5,6 @@ Nothing here has a derivative of its own: what can be recorded is written in ope
 
 from __future__ import annotations
 
-import warnings
 from contextlib import nullcontext
 from importlib import import_module
 from typing import Any, Callable
@@ -14,6 +13,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import int64
 from ..base.errors import ArgumentError, ShapeError
 from ..base.grad_mode import traces
+from ..base.user_stack import warn_user
 from ..creation.casting import moved, on_device
 from ..creation.factories import empty_strided
 from ..creation.pinning import is_pinned, pinned
@@ -155,7 +155,7 @@ def resize(x: Tensor, *sizes: Any) -> Tensor:
     Raises:
         ShapeError: it would not.
     """
-    warnings.warn("resize: is the old form of reshape and resize_. Hint: x.reshape(sizes).", UserWarning, stacklevel=2)
+    warn_user("resize: is the old form of reshape and resize_. Hint: x.reshape(sizes).")
     return x.reshape(*sizes)
 
 

@@ -9,6 +9,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import ArgumentError
+from ..creation.casting import targets_of
 from .members import BUFFERS, PARAMETER
 
 __all__ = ["Convertible", "converted"]
@@ -43,13 +44,7 @@ class Convertible:
         >>> nbgrad.nn.Linear(2, 3).to(nbgrad.float64).weight.dtype
         nbgrad.float64
         """
-        for target in targets:
-            if isinstance(target, type(nbgrad.float32)):
-                dtype = target
-            elif isinstance(target, Tensor):
-                dtype, device = target.dtype, target.device
-            elif target is not None and not isinstance(target, bool):
-                device = target
+        device, dtype, _, memory_format = targets_of(*targets, dtype=dtype, device=device, memory_format=memory_format)
         return self._converted(dtype, device, memory_format)
 
     def _converted(self, dtype: Any = None, device: Any = None, memory_format: Any = None) -> Any:
