@@ -24,6 +24,7 @@ from .compiled.capturing import Fixed
 from .compiled.fallback import Fallback
 from .compiled.handles import Handle, find_global, handle_of
 from .compiled.hints import Hints
+from .compiled.inference_calls import call_in_inference, in_inference_alone
 from .compiled.runs import MISSED, Run
 from .compiled.special_modes import in_modes
 from .compiled.variants import Variant
@@ -165,6 +166,8 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
         self._room_.await_capture()
         if special and in_region_alone() and not rehearsing():
             return call_in_region(self, args, kwargs)
+        if special and in_inference_alone() and not rehearsing():
+            return call_in_inference(self, args, kwargs)
         if self._rest_ or in_modes() or rehearsing():
             self._rest_ -= self._rest_ > 0
             return self.fn(*args, **kwargs)
