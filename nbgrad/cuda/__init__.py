@@ -139,7 +139,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """torch's path ``nbgrad.cuda.amp``, the generators of all GPUs, and the old constructors ``nbgrad.cuda.FloatTensor``."""
+    """torch's path ``nbgrad.cuda.amp``, whether a GPU was used, the generators of all GPUs, and the old constructors ``nbgrad.cuda.FloatTensor``."""
+    if name == "_initialized":
+        return is_initialized()
     if name == "default_generators":
         return tuple([default_generator_on(device_named("cuda", k)) for k in range(device_count())])
     dtype = dtype_called(name)

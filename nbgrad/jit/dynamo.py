@@ -68,6 +68,7 @@ config = Config(cache_size_limit=8, recompile_limit=8, suppress_errors=False, ve
 class OptimizedModule(Module):
     """What torch makes of a module that is compiled. No module is one here: ``compile`` gives a module of the same class.
 
+    >>> import nbgrad
     >>> isinstance(compile(nbgrad.nn.Tanh()), OptimizedModule)
     False
     """
@@ -84,6 +85,7 @@ def optimize(backend: Any = None, *, nopython: bool = False, **options: Any) -> 
         nopython: as ``fullgraph`` of ``compile``.
         backend, options: a choice among torch's compilers; here there is one.
 
+    >>> import nbgrad
     >>> @optimize("inductor")
     ... def twice(x):
     ...     return x + x
@@ -118,6 +120,7 @@ def graph_break(msg: str = "") -> None:
 def mark_dynamic(t: Any, index: int | list[int] | tuple[int, ...] | None = None, **bounds: Any) -> None:
     """Do nothing: another size is another variant of a compiled function.
 
+    >>> import nbgrad
     >>> mark_dynamic(nbgrad.ones(2), 0)
     """
 
