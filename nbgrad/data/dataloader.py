@@ -8,10 +8,9 @@ True
 
 from __future__ import annotations
 
-from . import *  # noqa: F403
-from . import __all__ as public
+from . import *  # noqa: F403  torch has them there, too
 from .fetch import _DatasetKind
 from .passes import LoaderIterator as _BaseDataLoaderIter, SerialIterator as _SingleProcessDataLoaderIter
 from .workers import ParallelIterator as _MultiProcessingDataLoaderIter
 
-__all__ = [*public, "_BaseDataLoaderIter", "_DatasetKind", "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"]
+__all__ = ["DataLoader", "_BaseDataLoaderIter", "_DatasetKind", "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"]

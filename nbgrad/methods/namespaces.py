@@ -16,14 +16,14 @@ __all__ = ["Namespace", "module_below", "install_namespaces"]
 
 # A path, and the module whose names are found there; None: only paths below it.
 PLACES: dict[str, str | None] = {
-    "_dynamo": "jit.dynamo",
-    "_dynamo._trace_wrapped_higher_order_op": "jit.dynamo",
-    "_dynamo.eval_frame": "jit.dynamo",
-    "_dynamo.exc": "jit.dynamo",
-    "_dynamo.utils": "jit.dynamo",
+    "_dynamo": "utilities.dynamo",
+    "_dynamo._trace_wrapped_higher_order_op": "utilities.dynamo",
+    "_dynamo.eval_frame": "utilities.dynamo",
+    "_dynamo.exc": "utilities.dynamo",
+    "_dynamo.utils": "utilities.dynamo",
     "_higher_order_ops": "jit",
     "_higher_order_ops.associative_scan": "jit.associative",
-    "_inductor": "jit.dynamo",
+    "_inductor": "utilities.dynamo",
     "_tensor_str": "methods.printing",
     "_jit_internal": "utilities.scripting",
     "_utils": "utilities.flattening",

@@ -63,8 +63,8 @@ def interpolate(
     """``input`` with other sizes behind its channels.
 
     Args:
-        input: shape ``(batch, channels, *)`` with one to three further dimensions, floating; of the nearest modes any, of "bilinear"
-            and "bicubic" also uint8, whose weights are whole numbers, as in Pillow.
+        input: shape ``(batch, channels, *)`` with one to three further dimensions, floating; of the nearest modes any dtype,
+            of "bilinear" and "bicubic" also uint8, with weights of whole numbers, as in Pillow.
         size: the new sizes, or one for all of them.
         scale_factor: instead, what sizes are multiplied by, rounded down.
         mode: "nearest" (as OpenCV finds it), "nearest-exact" (the nearest indeed), "linear", "bilinear", "bicubic", "trilinear", or
@@ -185,9 +185,9 @@ def bytes_along(x: Tensor, dim: int, how: tuple[str, int, int, float | None, boo
 
 
 @lru_cache(maxsize=256)
-def byte_taps(kind: str, old: int, new: int, scale: float | None, align: bool, antialias: bool) -> tuple[np.ndarray, np.ndarray, int]:
-    """Places and weights as whole numbers of 16 bits, and by how many bits these are too large."""
-    places, weights = taps(kind, old, new, scale, align, antialias)
+def byte_taps(*how: Any) -> tuple[np.ndarray, np.ndarray, int]:
+    """Places and weights of ``taps`` as whole numbers of 16 bits, and by how many bits these are too large."""
+    places, weights = taps(*how)
     weights = weights.copy()
     for k in range(1, places.shape[1]):  # an element at an end that stands in for others is rounded once
         again = places[:, k] == places[:, k - 1]

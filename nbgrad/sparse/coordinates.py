@@ -16,7 +16,13 @@ __all__ = [
     "_convert_indices_from_coo_to_csr",
     "_convert_indices_from_csr_to_coo",
     "compressed",
-    "found_among", "in_order", "keys", "lines_of", "spread", "stretches", "summed_at",
+    "found_among",
+    "in_order",
+    "keys",
+    "lines_of",
+    "spread",
+    "stretches",
+    "summed_at",
 ]
 
 

@@ -1,4 +1,4 @@
-"""``torch._dynamo`` and ``torch._inductor``: what programs set on a compiler that reads bytecode, and tell it. Here nothing reads it.
+"""``torch._dynamo`` and ``torch._inductor``: what programs set on a compiler that reads bytecode, and tell it.
 
 >>> import nbgrad
 >>> nbgrad._dynamo.config.suppress_errors = True
@@ -13,9 +13,9 @@ from types import SimpleNamespace
 from typing import Any, Callable, Iterator
 
 from ..base.errors import GraphError
+from ..jit.compile import compile
+from ..jit.compiler import allow_in_graph, disable, is_compiling, reset
 from ..nn.module import Module
-from .compile import compile
-from .compiler import allow_in_graph, disable, is_compiling, reset
 
 __all__ = [
     "OptimizedModule",
