@@ -8,9 +8,9 @@ True
 
 from __future__ import annotations
 
-from . import *  # noqa: F403  torch has them there, too
+from . import *  # noqa: F403
 from .fetch import _DatasetKind
 from .passes import LoaderIterator as _BaseDataLoaderIter, SerialIterator as _SingleProcessDataLoaderIter
 from .workers import ParallelIterator as _MultiProcessingDataLoaderIter
 
-__all__ = ["DataLoader", "_BaseDataLoaderIter", "_DatasetKind", "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"]
+__all__ = ["_BaseDataLoaderIter", "_DatasetKind", "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"]

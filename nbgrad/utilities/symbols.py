@@ -86,7 +86,16 @@ class PyTorchFileReader:
         raise NotSupportedError("PyTorchFileReader: files are not read in parts. Hint: nbgrad.load(path, mmap=True).")
 
 
-sym_float, sym_int, sym_sqrt = builtins.float, builtins.int, math.sqrt
+sym_float, sym_int = builtins.float, builtins.int
+
+
+def sym_sqrt(a: Any) -> float:
+    """The square root of a number.
+
+    >>> sym_sqrt(4)
+    2.0
+    """
+    return math.sqrt(a)
 
 
 def sym_max(a: Any, b: Any) -> Any:
