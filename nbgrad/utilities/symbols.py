@@ -1,4 +1,4 @@
-"""Classes of torch that programs name and nothing here is an instance of: ``SymInt``, of sizes that a compiler keeps open, and others.
+"""Classes of torch that programs name and nothing is an instance of here: ``SymInt``, of sizes that stay open, and others.
 
 Here sizes are ints, and what computes with them are Python's functions.
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import builtins
 import math
 from typing import Any, NoReturn
+
 from ..base.errors import NotSupportedError
 
 __all__ = [
@@ -85,7 +86,16 @@ class PyTorchFileReader:
         raise NotSupportedError("PyTorchFileReader: files are not read in parts. Hint: nbgrad.load(path, mmap=True).")
 
 
-sym_float, sym_int, sym_sqrt = builtins.float, builtins.int, math.sqrt
+sym_float, sym_int = builtins.float, builtins.int
+
+
+def sym_sqrt(a: Any) -> float:
+    """The square root of a number.
+
+    >>> sym_sqrt(4)
+    2.0
+    """
+    return math.sqrt(a)
 
 
 def sym_max(a: Any, b: Any) -> Any:
