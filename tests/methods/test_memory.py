@@ -308,6 +308,7 @@ def test_typed_storage():
     assert x[2].item() == numbers[2] == 9.0 and numbers.untyped() == x.untyped_storage()
     with pytest.warns(UserWarning):
         assert numbers == x.storage() and not nbgrad.zeros(0).storage() and x.storage() != nbgrad.zeros(6).storage()
+    assert nbgrad.TypedStorage([1, 2]).tolist() == [1.0, 2.0] and len(nbgrad.TypedStorage(3, dtype=nbgrad.int64)) == 3
     assert numbers.fill_(1.0) is numbers and x.sum().item() == 6.0
     assert repr(numbers) == "<TypedStorage of 6 numbers of nbgrad.float32 on cpu>" and isinstance(numbers, nbgrad.TypedStorage)
 
