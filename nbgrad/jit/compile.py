@@ -179,6 +179,9 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
                 raise GraphError(self._told_(self._broken_.get(request.key) or self._broken_[request.loose]))
             return self._plainly_(args, kwargs)
         group = self._variants_.setdefault(request.key, [])
+        for variant in group if not (config.CHECK and self._comparable_) else ():
+            if (made := variant.tried(request.inputs)) is not MISSED:
+                return self._next_time_(variant, group, request, made)
         for variant in group:
             if variant.fits(request.inputs) and (made := self._run_(variant, request)) is not MISSED:
                 return self._next_time_(variant, group, request, made)

@@ -35,17 +35,27 @@ class Assembled:
     Attributes:
         call: ``call(*inputs)``, a native function: the results, one or a tuple of several, or what ``slow`` and ``recorded`` say.
         run: the same, where inputs are known to fit and nothing is recorded; None where a guard has stopped the steps.
+        again: ``again(slow, recorded)``, another ``call``, which says these.
         steps, bytes: how many there are, and how much memory they share.
         code: NOTE [Sequence words] of native/sequences.py; ``launches``: whether all steps are launches, or loops.
         addresses: how many the steps know; ``room``: bytes of a block.
     """
 
-    __slots__ = ("call", "run", "steps", "bytes", "code", "launches", "addresses", "room")
+    __slots__ = ("call", "run", "again", "steps", "bytes", "code", "launches", "addresses", "room")
 
     def __init__(
-        self, call: Callable, run: Callable, steps: int, size: int, code: bytes, launches: bool, addresses: int, room: int
+        self,
+        call: Callable,
+        run: Callable,
+        again: Callable,
+        steps: int,
+        size: int,
+        code: bytes,
+        launches: bool,
+        addresses: int,
+        room: int,
     ):
-        self.call, self.run, self.steps, self.bytes = call, run, steps, size
+        self.call, self.run, self.again, self.steps, self.bytes = call, run, again, steps, size
         self.code, self.launches, self.addresses, self.room = code, launches, addresses, room
 
 
@@ -153,7 +163,7 @@ def assemble(
             return host_of(step, addresses, table, counts, tuple(data), failed)
         return step.source if isinstance(step, Words) else step.plan
 
-    call, run = native.sequence(
+    what = (
         code,
         tuple(templates),
         tuple([NUMBER_CODES[CODES[kind]] if kind in CODES else layout for layout, kind in zip(layouts, kinds)]),
@@ -161,20 +171,21 @@ def assemble(
         tuple(data),
         tuple(map(taken, sheet.hosts)),
         room,
-        expected.names,
-        expected.cells,
-        expected.words,
-        (int(expected.records), *map(int, expected.flags)),
-        special,
-        slow,
-        recorded,
-        mode,
-        stopped_of([step.source for step in sheet.hosts if isinstance(step, Words)]),
-        tuple([memory_on(device) for device in plan.rooms]),
-        tuple(plan.rooms.values()),
     )
+    when = expected.names, expected.cells, expected.words, (int(expected.records), *map(int, expected.flags)), special
+    sources = [step.source for step in sheet.hosts if isinstance(step, Words)]
+    where = stopped_of(sources), tuple([memory_on(device) for device in plan.rooms]), tuple(plan.rooms.values())
+
+    def made(slow: Callable, recorded: Callable | None) -> tuple[Callable, Callable]:
+        return native.sequence(*what, *when, slow, recorded, mode, *where)
+
+    call, run = made(slow, recorded)
+
+    def again(slow: Callable, recorded: Callable | None) -> Callable:
+        return made(slow, recorded)[0]
+
     launches = all(isinstance(step, (Launch, Repeat)) for step in schedule.steps)
-    return Assembled(call, run, len(schedule.steps), plan.size + sum(plan.rooms.values()), code, launches, known, room)
+    return Assembled(call, run, again, len(schedule.steps), plan.size + sum(plan.rooms.values()), code, launches, known, room)
 
 
 class Sheet:
