@@ -136,11 +136,8 @@ class PlannedCall(OperationCall):
         """Its plan is found or made and launched, its steps are run."""
         op, count = self.op, self.count
         given = tuple(attributes.values())
-        if (plan := self.known(tensors, given)) is not None:
-            out = fresh(plan, *tensors)
-            if mode.enabled:
-                record_result(op, plan, tensors, out)
-            return out
+        if (made := self.known(tensors, given)) is not None:
+            return self.launched(made, tensors)
         key = (*(x.layout for x in tensors), *map(hashable, given))
         if self.keepdim and type(key[self.keepdim]) is not bool:
             self.lowered(key, key[:count])  # which refuses it, in its own words
@@ -159,9 +156,13 @@ class PlannedCall(OperationCall):
             if not isinstance(plan, GeneralPlan):
                 return record_run(op, plan, tensors, dict(zip(self.attributes, key[count:])))
             keep_plan(self.plans, key, plan)
+        return self.launched(plan, tensors)
+
+    def launched(self, plan: GeneralPlan, tensors: tuple) -> Any:
+        """What a plan says is done, and recorded."""
         out = fresh(plan, *tensors)
         if mode.enabled:
-            record_result(op, plan, tensors, out)
+            record_result(self.op, plan, tensors, out)
         return out
 
     def known(self, tensors: tuple, given: tuple) -> GeneralPlan | None:
