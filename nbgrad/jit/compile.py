@@ -204,7 +204,7 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
     def _found_(self, group: list[Run], request: Request) -> tuple[Run | None, Any]:
         """The variant that a call is for, and what it makes of it; None and ``MISSED`` without one.
 
-        Native code finds out whether a variant is meant; where it finds something else than expected, names are looked at one by one.
+        Native code finds out whether a variant is meant; where it finds something unexpected, names are looked at one by one.
         """
         for variant in group if not (config.CHECK and self._comparable_) else ():
             if (made := variant.tried(request.inputs)) is not MISSED:
