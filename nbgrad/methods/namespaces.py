@@ -191,7 +191,7 @@ PLACES: dict[str, str | None] = {
 PACKAGES = {path.rpartition(".")[0] for path in PLACES}
 
 
-OWN_NAMES: Any = ModuleType.__dict__["__dict__"]  # what is really in a module
+OWN_NAMES: Any = vars(ModuleType)["__dict__"]  # what is really in a module
 
 
 class Namespace(ModuleType):
