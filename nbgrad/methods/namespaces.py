@@ -193,7 +193,7 @@ WHOLES = {"nn": "nn.modules", "distributions": "distributions"}
 PACKAGES = {path.rpartition(".")[0] for path in PLACES}
 
 
-OWN_NAMES: Any = ModuleType.__dict__["__dict__"]  # what is really in a module
+OWN_NAMES: Any = vars(ModuleType)["__dict__"]  # what is really in a module
 
 
 class Namespace(ModuleType):

@@ -33,15 +33,22 @@ __all__ = [
 
 
 class SymInt:
-    """Never made."""
+    """Never made.
+
+    Raises:
+        NotSupportedError: always.
+    """
+
+    def __init__(self, node: Any):
+        raise NotSupportedError(f"{type(self).__name__}: sizes are ints, numbers are Python's. Hint: nbgrad.compile follows them.")
 
 
-class SymFloat:
-    """Never made."""
+class SymFloat(SymInt):
+    """Never made: as ``SymInt``."""
 
 
-class SymBool:
-    """Never made."""
+class SymBool(SymInt):
+    """Never made: as ``SymInt``."""
 
 
 class FlopCounterMode:
