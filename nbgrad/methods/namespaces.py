@@ -231,7 +231,7 @@ class Namespace(ModuleType):
         return {name: getattr(module, name) for module in public if module for name in getattr(module, "__all__", ())} | own
 
     def _sources(self) -> list[str]:
-        """Where names are looked for: torch's files of layers hold some that lie in another one here, and all are in the package."""
+        """Where names are looked for: torch's files of layers hold some that lie in another one here; all are in the package."""
         source = self.__source__
         if source is None:
             return []
