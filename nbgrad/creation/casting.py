@@ -134,6 +134,7 @@ def type_(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     own = x.layout.device.type.removeprefix("cpu")
     if dtype is None:
         return ".".join(part for part in ("nbgrad", own, f"{TYPE_NAMES[x.layout.dtype]}Tensor") if part)
+    kind: DType | None
     place = getattr(dtype, "place", None)  # of an old constructor; "" is the CPU's
     if dtype is Tensor or dtype in ("nbgrad.Tensor", "torch.Tensor"):
         kind, place = get_default_dtype(), ""

@@ -186,6 +186,16 @@ def test_channels_are_dropped_as_a_whole(name):
     assert function(y, 0.3, False) is y
 
 
+@pytest.mark.parametrize("name, ndim", [("dropout2d", 2), ("dropout2d", 5), ("dropout3d", 2), ("dropout3d", 3)])
+def test_dropout_of_channels_of_unusual_shapes(name, ndim):
+    """The first two dimensions are samples and channels, which are kept or zeroed as a whole, and there is a warning."""
+    with pytest.warns(UserWarning, match=rf"{name}: input has shape .*Hint: dropout takes any shape"):
+        out = getattr(nbgrad.nn.functional, name)(nbgrad.ones([4] * ndim), 0.5)
+    assert {len(set(channel)) for channel in out.reshape(16, -1).tolist()} == {1}
+    with pytest.raises(nbgrad.ShapeError, match=f"{name}: input has shape"):
+        getattr(nbgrad.nn.functional, name)(nbgrad.ones(3), 0.5)
+
+
 def test_channels_of_other_shapes():
     """What has no channels is refused; three dimensions are samples, channels and places to ``dropout2d``, which says so."""
     with pytest.raises(ShapeError, match=r"dropout1d: input has shape \[3\], expected 3 dimensions, or 2"):
