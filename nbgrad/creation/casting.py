@@ -106,7 +106,7 @@ def targets_of(
     Args:
         args: a device, a dtype, or a tensor whose they are; then a dtype, and ``non_blocking``.
 
-    >>> targets_of("cpu", float64)
+    >>> targets_of("cpu", nbgrad.float64)
     (device(type='cpu'), nbgrad.float64, False, None)
     """
     for given in args:
