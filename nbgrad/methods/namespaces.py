@@ -187,6 +187,8 @@ PLACES: dict[str, str | None] = {
     "vmap": "batch.vmap",
     "xpu": "backends.absent",
 }
+# Packages whose files hold other names here than in torch, where all of them are: what their paths begin with.
+WHOLES = {"nn": "nn.modules", "distributions": "distributions"}
 # The paths that have others below them.
 PACKAGES = {path.rpartition(".")[0] for path in PLACES}
 
@@ -229,11 +231,12 @@ class Namespace(ModuleType):
         return {name: getattr(module, name) for module in public if module for name in getattr(module, "__all__", ())} | own
 
     def _sources(self) -> list[str]:
-        """Where names are looked for: torch's files of layers hold some that lie in another one here, and all are in ``nn``."""
+        """Where names are looked for: torch's files of layers hold some that lie in another one here; all are in the package."""
         source = self.__source__
         if source is None:
             return []
-        return [source, "nn"] if self.__name__.startswith("nbgrad.nn.modules.") else [source]
+        whole = next((place for place, below in WHOLES.items() if self.__name__.startswith(f"nbgrad.{below}.")), None)
+        return [source, whole] if whole else [source]
 
     def __dir__(self) -> list[str]:
         source = self.__source__

@@ -14,11 +14,30 @@ from ..graph.edges import RemovableHandle
 from .buffers import Buffer
 from .conversions import Convertible
 from .hooks import ForwardHook, HookTable, ModuleHooks
-from .members import BUFFER, BUFFERS, MODULE, PARAMETER, TRANSIENT, MemberError, MemberTable, first_seen, registered, when_registered
+from .members import (
+    BUFFER,
+    BUFFERS,
+    MODULE,
+    PARAMETER,
+    TRANSIENT,
+    MemberError,
+    MemberTable,
+    first_seen,
+    registered,
+    when_registered,
+)
 from .state import IncompatibleKeys, Stateful
 from .utils import zero_grads
 
 __all__ = ["IncompatibleKeys", "Module"]
+
+
+def registered_by_getattr(module: Any, name: str) -> Any:
+    """The ``__getattribute__`` of modules whose class has a ``__getattr__``, which is asked for registered attributes."""
+    load = object.__getattribute__
+    if name in load(module, "__dict__").get("_kinds_", ()):
+        return type(module).__getattr__(module, name)
+    return load(module, name)
 
 
 class Module(Stateful, Convertible):
@@ -27,7 +46,8 @@ class Module(Stateful, Convertible):
     NOTE [Registration]: the value of a registered attribute lives in the instance's ``__dict__`` like any other, and
     only its kind is kept aside, in ``_kinds_``. So reading ``self.weight`` in ``forward`` is a plain attribute load, and
     there is no second table of values to keep in step. ``_kinds_`` is made by ``__new__``: a subclass that forgets
-    ``super().__init__()`` works.
+    ``super().__init__()`` works. A subclass with a ``__getattr__`` of its own is asked for registered attributes, which in torch
+    are not there: its attributes go through ``registered_by_getattr``, those of no other class do.
 
     Attributes:
         training: True after construction and ``train()``, False after ``eval()``.
@@ -45,6 +65,12 @@ class Module(Stateful, Convertible):
 
     training = True
     _kinds_: dict[str, str]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__getattr__" in vars(cls) and cls.__getattribute__ is object.__getattribute__:
+            cls.__getattribute__ = registered_by_getattr  # type: ignore[method-assign]
+
     _hooks_: ModuleHooks | None = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -159,7 +185,7 @@ class Module(Stateful, Convertible):
     if not TYPE_CHECKING:  # a checker would take every name for an attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Called for names that are not there, by subclasses as well that look elsewhere then; by programs for registered ones."""
+            """Called for names that are not there; by subclasses that look elsewhere then, and by programs for registered ones."""
             if name in vars(self).get("_kinds_", ()):
                 return vars(self)[name]
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
