@@ -10,13 +10,13 @@ from typing import Any, Callable
 
 from ..autograd.entry import grad
 from ..base.calls import CALLS
-from ..base.errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError, require_callable
+from ..base.errors import GradError, NotSupportedError, RangeError, require_callable
 from ..base.grad_mode import mode, set_grad_enabled
 from ..creation.factories import eye
 from ..graph.edges import requires_grad
 from ..tensors.tensor import Tensor
 from .jacobians import forward_columns
-from .tensor_tuples import (
+from .tensor_tuples import (  # noqa: F401  with torch's private names
     Tensors,
     _as_tuple,
     _construct_standard_basis_for,

@@ -1,4 +1,4 @@
-"""Arguments and results of ``autograd.functional``: a tensor or a tuple of tensors, checked, made fresh, and given back as they came.
+"""Arguments and results of ``autograd.functional``: a tensor or a tuple of tensors, checked, made fresh, given back as they came.
 
 Programs with Jacobians of their own take these functions from torch's module, by the names at the end.
 """

@@ -478,7 +478,7 @@ def test_compiled_where_it_is():
 
 
 def test_members_under_the_name_of_a_property():
-    """A member is registered though the class has a property of its name, which answers for it; no parameter hides one that is there."""
+    """A member is registered though the class has a property of its name; no parameter takes the name of one that has a value."""
 
     class Curved(nn.Module):
         curvature = property(lambda self: self.exponent.exp())
