@@ -20,6 +20,7 @@ from typing import Any, Callable, Iterator
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError
+from ..base.function_attributes import attach
 from ..base.grad_mode import mode as grad_mode, special, unusual
 from ..base.locks import new_rlock
 from ..base.overriding import TORCHS, adopt_torch_name, overrides_functions
@@ -210,11 +211,14 @@ def function_on_plain(func: Callable, types: tuple[type, ...], args: tuple = (),
         return func(*args, **(kwargs or {}))
 
 
-def converted(result: Any, cls: type) -> Any:
+attach(function_on_plain, gives_plain=True)  # tensors of classes that have it need no mark
+
+
+def converted(result: Any, cls: Any) -> Any:
     """Fresh plain tensors in a result, as tensors of a subclass."""
     if type(result) is Tensor:
         if cls is not Tensor:
-            put_layout(result, marked_layout(plain_layout(result), cls))
+            put_layout(result, plain_layout(result) if cls._mark_ is None else marked_layout(plain_layout(result), cls))
             result.__class__ = cls
         return result
     if type(result) in (tuple, list):
