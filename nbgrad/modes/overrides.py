@@ -29,7 +29,7 @@ from ..graph.task import state as pass_state
 from ..tensors.layout import marked_layout, sparse_marks
 from ..tensors.tensor import ASK, Tensor, put_layout, told_of_subclasses
 from ..views import base_of
-from .interpreters import Call, Presence, interpret, register
+from .interpreters import Call, Presence, interpret, register, run_plainly
 
 __all__ = [
     "FunctionMode",
@@ -44,10 +44,14 @@ __all__ = [
     "handle_torch_function",
     "has_function",
     "has_torch_function",
+    "inside_of_disabled",
     "install_overrides",
     "is_tensor_like",
     "is_tensor_method_or_property",
+    "on_unmarked",
     "resolve_name",
+    "says_nothing",
+    "twin",
     "wrap_torch_function",
 ]
 
@@ -75,6 +79,16 @@ def disabled() -> Iterator[None]:
         yield
     finally:
         _state.off -= 1
+
+
+def inside_of_disabled() -> bool:
+    """Whether this thread is inside of ``disabled()``."""
+    return _state.off > 0
+
+
+def says_nothing(cls: Any) -> bool:
+    """Whether a class leaves to Tensor what operations mean."""
+    return getattr(cls.__nbgrad_function__, "__func__", None) is default_function
 
 
 def overriding_type(x: Any) -> type | None:
@@ -120,12 +134,16 @@ class Overrides:
                 if mode.changes_functions:
                     call = call.with_operands(tuple([mode.change(x) for x in call.operands]))
             return below(call)
+        alone = not special and not any(x.layout.unmarked().special for x in call.tensors())
         if _state.off:
-            return on_plain(call, below)
+            return on_plain(call, run_plainly if alone else below)
+        kinds = overriding_types(arguments_of(call))
+        if alone and len(kinds) == 1 and says_nothing(kinds[0]):  # what ``default_function`` does, without coming here again
+            return of_subclass(on_plain(call, run_plainly), arguments_of(call), kinds[0])
         function = functions_of.get(call.name) or CALLS[call.name]
         kwargs = given(call) if call.out is None else {**given(call), "out": call.out}
         enabled = grad_mode.enabled
-        result = ask(function, overriding_types(arguments_of(call)), call.operands, kwargs)
+        result = ask(function, kinds, call.operands, kwargs)
         if pass_state.task is not None:
             grad_mode.enabled = enabled  # NOTE [Grad mode of a pass]
         return result
@@ -184,10 +202,13 @@ def default_function(cls, func: Callable, types: tuple[type, ...], args: tuple =
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
     with disabled():
-        result = func(*args, **(kwargs or {}))
-        given = (*args, *(kwargs or {}).values())
-        if type(result) is Tensor and any(result is x for x in given):  # a plain tensor that was written to stays one
-            result = CALLS["alias"](result)
+        return of_subclass(func(*args, **(kwargs or {})), (*args, *(kwargs or {}).values()), cls)
+
+
+def of_subclass(result: Any, given: tuple, cls: type) -> Any:
+    """The result of a call on plain tensors, as a subclass's; a plain tensor that was written to stays one."""
+    if type(result) is Tensor and any(result is x for x in given):
+        result = CALLS["alias"](result)
     return converted(result, cls)
 
 
