@@ -1,7 +1,7 @@
 """Fast path of tensors of subclasses that say nothing of functions: calls of plain tensors, whose results get the type at once.
 
-They do what ``Overrides.run`` and ``default_function`` do (modes/overrides.py) where it is plain to see that no other interpreter and
-no method of a user is concerned, and return None elsewhere.
+They do what ``Overrides.run`` and ``default_function`` do (modes/overrides.py) where it is plain to see that neither another
+interpreter nor a method of a user is concerned, and return None elsewhere.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def viewed(op: Any, operands: tuple, attributes: dict) -> Any:
 
 
 def class_of(values: tuple) -> Any:
-    """The one subclass of the tensors among the arguments that are marked; None where there are others, or where it is to be asked."""
+    """The subclass of the marked tensors among the arguments; None where there are several, or where it is to be asked."""
     cls: Any = None
     for x in values:
         kind = type(x)
