@@ -134,7 +134,8 @@ def _cubic_interpolate(
 ) -> float:
     """``cubic_minimum`` as torch's private function: of places, losses and slopes."""
     least, most = bounds or sorted((x1, x2))
-    return cubic_minimum(Point(x1, f1, None, g1), Point(x2, f2, None, g2), least, most)
+    nothing: Any = None  # the gradients, which it does not look at
+    return cubic_minimum(Point(x1, f1, nothing, g1), Point(x2, f2, nothing, g2), least, most)
 
 
 def _strong_wolfe(
@@ -154,9 +155,9 @@ def _strong_wolfe(
 
     def at(t: float) -> Point:
         loss, gradient = obj_func(x, t, d)
-        return Point(t, loss, gradient.clone(), gradient.dot(d))  # which the next call may write over
+        return Point(t, loss, gradient.clone(), dot(gradient, d))  # which the next call may write over
 
-    search = WolfeSearch(at, Point(0.0, f, g, gtd), d.abs().max(), tolerance_change, max_ls)
+    search = WolfeSearch(at, Point(0.0, f, g, gtd), largest(d), tolerance_change, max_ls)
     search.FALL, search.FLAT, search.most = c1, c2, max_ls
     found = search.found(t)
     return found.loss, found.gradient, found.t, search.evaluations
