@@ -26,7 +26,7 @@ from ..base.locks import new_rlock
 from ..base.overriding import TORCHS, adopt_torch_name, overrides_functions
 from ..graph.edges import accumulator_of
 from ..graph.task import state as pass_state
-from ..tensors.layout import marked_layout, sparse_marks
+from ..tensors.layout import Layout, marked_layout, sparse_marks
 from ..tensors.tensor import ASK, Tensor, put_layout, told_of_subclasses
 from ..views import base_of
 from .interpreters import Call, Presence, interpret, register, run_plainly
@@ -35,6 +35,7 @@ __all__ = [
     "FunctionMode",
     "TorchFunctionMode",
     "as_subclass",
+    "concerns_others",
     "converted",
     "disabled",
     "function_on_plain",
@@ -134,7 +135,7 @@ class Overrides:
                 if mode.changes_functions:
                     call = call.with_operands(tuple([mode.change(x) for x in call.operands]))
             return below(call)
-        alone = not special and not any(x.layout.unmarked().special for x in call.tensors())
+        alone = not special and not any(concerns_others(x.layout) for x in call.tensors())
         if _state.off:
             return on_plain(call, run_plainly if alone else below)
         kinds = overriding_types(arguments_of(call))
@@ -147,6 +148,11 @@ class Overrides:
         if pass_state.task is not None:
             grad_mode.enabled = enabled  # NOTE [Grad mode of a pass]
         return result
+
+
+def concerns_others(layout: Layout) -> bool:
+    """Whether a tensor has, beside a subclass's mark, what another interpreter looks for."""
+    return bool(layout.unmarked().special) or layout.conj or layout.neg
 
 
 def given(call: Call) -> dict:

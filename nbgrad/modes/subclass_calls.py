@@ -14,7 +14,7 @@ from ..base.grad_mode import special
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, told_of_subclasses
 from .interpreters import Call, FastPath, fast_paths, run_plainly
-from .overrides import converted, inside_of_disabled, on_unmarked, says_nothing, twin
+from .overrides import concerns_others, converted, inside_of_disabled, on_unmarked, says_nothing, twin
 
 __all__ = ["install_subclass_calls"]
 
@@ -62,7 +62,7 @@ def class_of(values: tuple) -> Any:
             return None
         mark = x.layout.special
         if mark:
-            if mark is not kind or (cls is not None and kind is not cls) or x.layout.unmarked().special:
+            if mark is not kind or (cls is not None and kind is not cls) or concerns_others(x.layout):
                 return None
             cls = kind
     return cls if cls is not None and (inside_of_disabled() or says_nothing(cls)) else None

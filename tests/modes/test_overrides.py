@@ -292,6 +292,15 @@ def test_calls_of_a_subclass_that_says_nothing_ask_no_interpreter(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    "call", [lambda z: z @ z, lambda z: z * 2, lambda z: z.cumsum(0), lambda z: nbgrad.cat([z, z]), nbgrad.fft.fft]
+)
+def test_lazy_conjugates_of_a_subclass(call):
+    """Operations that do not know lazy conjugation get operands without it."""
+    z = nbgrad.tensor([[1 + 2j, 3 - 1j], [0.5j, 2 + 0j]])
+    assert call(z.as_subclass(Metres).conj()).tolist() == call(z.conj().resolve_conj()).tolist()
+
+
+@pytest.mark.parametrize(
     "move",
     [
         lambda x: setattr(x, "data", nbgrad.ones(2)),
