@@ -262,3 +262,18 @@ def test_what_is_refused(error, message, call):
     """Errors name the operation, what came and what was expected."""
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("padding_mode", ["zeros", "circular"])
+def test_forward_by_a_weight_that_a_subclass_computes(padding_mode):
+    """``_conv_forward`` is the layer with other weights, and what ``forward`` calls."""
+
+    class Standardized(nn.Conv2d):
+        def _conv_forward(self, input, weight, bias):
+            return super()._conv_forward(input, weight - weight.mean(), bias)
+
+    layer = Standardized(1, 1, 3, padding=(1, 2), padding_mode=padding_mode)
+    plain = nn.Conv2d(1, 1, 3, padding=(1, 2), padding_mode=padding_mode)
+    plain.load_state_dict({"weight": layer.weight - layer.weight.mean(), "bias": layer.bias})
+    x = nbgrad.linspace(0, 1, 16).view(1, 1, 4, 4)
+    assert nbgrad.equal(layer(x), plain(x)) and layer._reversed_padding_repeated_twice == (2, 2, 1, 1)
