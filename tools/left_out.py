@@ -156,7 +156,7 @@ utils._pytree.* utils.dlpack.DLDeviceType
 distributions.ExponentialFamily
 = entropies are formulas of each family
 
-nn.LinearCrossEntropyOptions nn.parameter.is_lazy nn.utils.prune.PruningContainer
+nn.LinearCrossEntropyOptions nn.utils.prune.PruningContainer
 multiprocessing.SpawnContext multiprocessing.reductions
 = `to(memory_format=)` of modules; how tensors travel is not for programs
 """

@@ -22,11 +22,11 @@ from ..base.calls import CALLS
 from ..base.errors import ArgumentError
 from ..base.grad_mode import mode as grad_mode, special, unusual
 from ..base.locks import new_rlock
-from ..base.overriding import TORCHS, adopt_torch_name, overrides_functions
+from ..base.overriding import OWN, TORCHS, adopt_torch_name, overrides_functions
 from ..graph.edges import accumulator_of
 from ..graph.task import state as pass_state
 from ..tensors.layout import marked_layout, sparse_marks
-from ..tensors.tensor import ASK, Tensor, put_layout, told_of_subclasses
+from ..tensors.tensor import ASK, Parameter, Tensor, put_layout, told_of_subclasses
 from ..views import base_of
 from .interpreters import Call, Presence, interpret, register
 
@@ -520,4 +520,6 @@ def install_overrides() -> None:
     }
     for name, member in members.items():
         setattr(Tensor, name, member)
+    for name in (OWN, TORCHS):  # for ``super()``: what is computed from parameters is plain
+        setattr(Parameter, name, staticmethod(function_on_plain))
     register("overrides", Overrides())

@@ -78,11 +78,19 @@ class _ConvNd(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """``(batch, in_channels, *)`` to ``(batch, out_channels, *)``; the batch may be left out."""
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """``forward`` with another weight and bias, such as normalised ones: torch's name, for layers derived from these."""
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self.around(), self.padding_mode), 0
         convolve = getattr(F, f"conv{self.count}d")
-        return convolve(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
+    @property
+    def _reversed_padding_repeated_twice(self) -> list[int]:  # torch's name
+        return list(self.around())
 
     def around(self) -> tuple[int, ...]:
         """The padding of both sides of every dimension, from the last on."""

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import Parameter
 from .buffers import Buffer, UninitializedBuffer
 from .lazy import UninitializedParameter
 
-__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether it is a parameter or a buffer that waits for its shape.
+
+    >>> import nbgrad
+    >>> is_lazy(nbgrad.nn.LazyLinear(2).weight), is_lazy(nbgrad.nn.Linear(3, 2).weight)
+    (True, False)
+    """
+    return isinstance(param, (UninitializedParameter, UninitializedBuffer))

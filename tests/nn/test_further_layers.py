@@ -722,6 +722,7 @@ def test_parameters_without_a_shape():
     """What a lazy module waits for has no shape and cannot be counted, and says so."""
     weight = nn.LazyLinear(3).weight
     assert str(weight) == "<UninitializedParameter>"
+    assert nn.parameter.is_lazy(weight) and not nn.parameter.is_lazy(nn.Parameter(nbgrad.ones(2)))
     for asked in (lambda: weight.shape, weight.numel, weight.size):
         with pytest.raises(nbgrad.ShapeError, match="not known yet"):
             asked()
