@@ -39,8 +39,8 @@ class MemberError(NbgradError, AttributeError):
 class Members(MutableMapping):
     """The attributes of a module that are of some kinds, by name, also those that are None; writing to it writes to the module.
 
-    What is written is taken as it is, whatever it is and without hooks: a step of meta-learning puts computed tensors in the places of
-    parameters. ``setattr`` and ``register_parameter`` are where values are checked.
+    What is written is taken as it is, whatever it is and without hooks: a step of meta-learning puts computed tensors in the places
+    of parameters. ``setattr`` and ``register_parameter`` are where values are checked.
     """
 
     def __init__(self, owner: Any, *kinds: str) -> None:

@@ -28,7 +28,7 @@ def test_subclass():
 
 
 def test_class_of_parameters():
-    """It is asked like any subclass, however it is made; ``super()`` computes plain tensors, and a class without a say is not asked."""
+    """It is asked like any subclass, however it is made; ``super()`` computes plain tensors."""
     seen = []
 
     class Seeing(nbgrad.nn.Parameter):
