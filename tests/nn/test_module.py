@@ -373,10 +373,8 @@ def test_tables_of_members_are_read_like_dicts():
     module = nn.Sequential(nn.ReLU(), nn.Tanh())
     first, second = module
     table = module._modules
-    assert [*reversed(table)] == [*reversed(table.keys())] == ["1", "0"] and [*reversed(table.items())] == [
-        ("1", second),
-        ("0", first),
-    ]
+    assert [*reversed(table)] == [*reversed(table.keys())] == ["1", "0"]
+    assert [*reversed(table.items())] == [("1", second), ("0", first)]
     assert [*table.values()] == [first, second] and table.copy() == {"0": first, "1": second} and table == table.copy()
 
 
