@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Iterator
 
 import numpy as np
@@ -11,6 +10,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, dtype_of, get_default_dtype, int64, promote_types, result_dtype, uint64
 from ..base.errors import ArgumentError, RangeError, ShapeError
 from ..base.grad_mode import capture_of_thread, traces
+from ..base.user_stack import warn_user
 from ..graph.edges import requires_grad as has_grad
 from ..modes.interpreters import has_tangent
 from ..modes.numbers import Number, plain
@@ -76,7 +76,7 @@ def tensor(
         copied = live.clone(memory_format=contiguous_format)
         return leaf("tensor", copied, requires_grad, pin_memory)
     if isinstance(data, Tensor):
-        warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning, stacklevel=2)
+        warn_user("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.")
         if traces and is_watched(data):
             made = data.detach().clone(memory_format=contiguous_format)
             return leaf("tensor", made if dtype is None else CALLS["to_dtype"](made, dtype_of(dtype)), requires_grad, pin_memory)
@@ -203,10 +203,9 @@ def without_tensors(data):
         return data if NUMBERS.issuperset(map(type, data)) else [without_tensors(each) for each in data]
     if isinstance(data, Tensor):
         if has_grad(data) or data._meta_ is not None and has_tangent(data):
-            warnings.warn(
+            warn_user(
                 "tensor: tensors that require grad, or are dual, are copied without their history. Hint: stack them, or "
-                "detach() them.",
-                stacklevel=4,
+                "detach() them."
             )
         if data.layout.numel != 1:
             raise ShapeError(

@@ -6,7 +6,6 @@ common dtype, ``exp`` also turns integers into floats. The value of a number nev
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Callable
 
 import numpy as np
@@ -15,6 +14,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import DType, as_word, bool_, get_default_dtype, iinfo, int64, result_dtype, uint8, uint64
 from ..base.errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError
 from ..base.grad_mode import traces
+from ..base.user_stack import warn_user
 from ..graph.edges import requires_grad
 from ..modes.numbers import Number, plain_number
 from ..ops.core import Elementwise
@@ -208,10 +208,8 @@ def lose_imaginary(op: Elementwise, dtype: DType) -> None:
     if op.name == "masked_fill":
         raise DTypeError(f"masked_fill: a complex value cannot be stored in a {dtype.name} tensor. Hint: value.real.")
     if dtype is not bool_:
-        warnings.warn(
-            f"{op.name}_: complex numbers are stored in a {dtype.name} tensor and lose their imaginary part. Hint: value.real.",
-            UserWarning,
-            stacklevel=5,
+        warn_user(
+            f"{op.name}_: complex numbers are stored in a {dtype.name} tensor and lose their imaginary part. Hint: value.real."
         )
 
 

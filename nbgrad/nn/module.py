@@ -170,7 +170,9 @@ class Module(Stateful, Convertible):
     if not TYPE_CHECKING:  # a checker would take every name for an attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Called for names that are not there, by subclasses as well that look elsewhere then."""
+            """Called for names that are not there, by subclasses as well that look elsewhere then; by programs for registered ones."""
+            if name in vars(self).get("_kinds_", ()):
+                return vars(self)[name]
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:

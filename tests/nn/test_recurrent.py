@@ -9,6 +9,7 @@ import pytest
 
 import nbgrad
 from nbgrad import nn
+from nbgrad.lowering import recurrent as lowering
 from nbgrad.nn.utils import rnn
 from tests.samples.recurrent import stepped
 
@@ -83,19 +84,25 @@ def test_layers_take_the_steps_of_the_formulas(cell):
     assert [tuple(each.shape) for each in listed(last)] == [(4, 3)] * len(states)
 
 
-def test_large_weights_and_several_blocks_of_sequences():
-    """What BLAS multiplies, and what is left over of a block, are the formulas too; gradients are those of small blocks."""
-    layer, x = nn.LSTM(2, 72, dtype=DOUBLE), drawn(2, 35, 2).requires_grad_()
+@pytest.mark.parametrize(("units", "near"), [(3, None), (10, None), (23, None), (44, None), (24, 0)])
+def test_several_blocks_of_sequences(monkeypatch, units, near):
+    """Tiles of all widths, what is left over of vectors and blocks, and what BLAS multiplies (``near``), are the formulas.
+
+    Gradients are those of sequences alone.
+    """
+    if near is not None:
+        monkeypatch.setattr(lowering, "NEAR", near)
+    layer, x = nn.LSTM(2, units, dtype=DOUBLE), drawn(2, 35, 2).requires_grad_()
     out, last = layer(x)
-    want, ends = by_hand("lstm", layer, numbers(x), [np.zeros((1, 35, 72))] * 2)
+    want, ends = by_hand("lstm", layer, numbers(x), [np.zeros((1, 35, units))] * 2)
     check(out, want)
     check(last[1], ends[1])
     out.square().sum().backward()
     got = x.grad.clone()
-    for k in range(0, 35, 5):
+    for k in range(0, 35, 7):
         x.grad = None
-        layer(x[:, k : k + 5])[0].square().sum().backward()
-        check(x.grad[:, k : k + 5], numbers(got[:, k : k + 5]))
+        layer(x[:, k : k + 1])[0].square().sum().backward()
+        check(x.grad[:, k : k + 1], numbers(got[:, k : k + 1]))
 
 
 @pytest.mark.parametrize("cell", KINDS)
