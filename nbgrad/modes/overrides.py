@@ -214,7 +214,8 @@ def converted(result: Any, cls: type) -> Any:
     """Fresh plain tensors in a result, as tensors of a subclass."""
     if type(result) is Tensor:
         if cls is not Tensor:
-            put_layout(result, marked_layout(plain_layout(result), cls))
+            layout = plain_layout(result)
+            put_layout(result, layout if cls._mark_ is None else marked_layout(layout, cls))
             result.__class__ = cls
         return result
     if type(result) in (tuple, list):

@@ -8,7 +8,7 @@ from .. import Parameter
 from .buffers import Buffer, UninitializedBuffer
 from .lazy import UninitializedParameter
 
-__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy"]
 
 
 def is_lazy(param: Any) -> bool:
@@ -19,3 +19,14 @@ def is_lazy(param: Any) -> bool:
     (True, False)
     """
     return isinstance(param, (UninitializedParameter, UninitializedBuffer))
+
+
+class _Waiting(type):
+    """The type of ``UninitializedTensorMixin``, whose instances are the parameters and buffers that wait."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return is_lazy(instance)
+
+
+class UninitializedTensorMixin(metaclass=_Waiting):
+    """What ``UninitializedParameter`` and ``UninitializedBuffer`` are, for ``isinstance``."""

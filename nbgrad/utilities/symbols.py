@@ -12,6 +12,7 @@ from __future__ import annotations
 import builtins
 import math
 from typing import Any, NoReturn
+
 from ..base.errors import NotSupportedError
 
 __all__ = [
