@@ -14,8 +14,8 @@ from ..creation.generators import default_generator_on
 from ..methods import nvtx as nvtx
 from ..methods.namespaces import module_below
 from ..methods.typed_constructors import constructor, dtype_called
-from ..tensors.cuda_graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
 from ..tensors.storage import device as device_named
+from ..tensors.cuda_graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
 from ..tensors.streams import (
     Event,
     ExternalStream,

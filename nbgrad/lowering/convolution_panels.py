@@ -113,9 +113,7 @@ def panel_plans(
         table = step * taps
         most = min(plane, math.prod(long)) if transposed else places
         room = count * most * width
-        wide = (
-            geometry.heads * (reach + plane) + 16 if transposed else 0 if as_it_lies else geometry.channels * (planes * plane + 16)
-        )
+        wide = geometry.heads * (reach + plane) + 16 if transposed else 0 if as_it_lies else geometry.channels * (planes * plane + 16)
         turned = most * width if transposed else 0
     begin = rounded(16 * table)
     behind = begin + rounded(room * size)

@@ -30,7 +30,8 @@ __all__ = [
 
 
 # What is done to parameters before their shape is known: conversions, and what a state's copy asks.
-WITHOUT_A_SHAPE = """bfloat16 copy_ cpu cuda detach double float half is_complex is_floating_point requires_grad_ share_memory_ to to_device to_dtype type""".split()
+WITHOUT_A_SHAPE = """bfloat16 copy_ cpu cuda detach double float half is_complex is_floating_point requires_grad_ share_memory_
+to to_device to_dtype type""".split()
 
 
 class UninitializedParameter(Parameter):

@@ -12,7 +12,6 @@ from __future__ import annotations
 import builtins
 import math
 from typing import Any, NoReturn
-
 from ..base.errors import NotSupportedError
 
 __all__ = [
