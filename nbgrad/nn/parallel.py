@@ -57,7 +57,7 @@ class DistributedDataParallel(Module):
 
 
 def scatter(*args: Any, **kwargs: Any) -> Any:
-    """Not there, as are ``gather``, ``replicate`` and ``parallel_apply``, for programs that use them where there are several devices.
+    """Not there, as are ``gather``, ``replicate`` and ``parallel_apply``, which programs use where there are several devices.
 
     Raises:
         NotSupportedError: always.
