@@ -121,6 +121,7 @@ _late = {
     **dict.fromkeys(("ScriptFunction", "ScriptModule"), "utilities.scripting"),
     **dict.fromkeys(_SYMBOLS, "utilities.symbols"),
     "GradScaler": "amp.grad_scaler",
+    "Future": "utilities.futures",
     **dict.fromkeys([f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")], "signal.periodic"),
 }
 

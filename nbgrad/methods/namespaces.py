@@ -102,6 +102,7 @@ PLACES: dict[str, str | None] = {
     "fx.graph_module": "utilities.fx",
     "fx.node": "utilities.fx",
     "fx.proxy": "utilities.fx",
+    "futures": "utilities.futures",
     "grad_mode": "autograd.grad_mode",
     "gradcheck": "autograd.gradcheck",
     "hub": "utilities.hub",
