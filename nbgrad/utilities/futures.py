@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import concurrent.futures
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ..base.errors import ArgumentError, NbgradError
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
+T = TypeVar("T")
 
-class Future:
+
+class Future(Generic[T]):
     """A result that is not there yet: one thread waits for it, another one sets it.
 
     Args:
