@@ -49,6 +49,7 @@ PLACES: dict[str, str | None] = {
     "cuda.amp.grad_scaler": "amp.cuda_names",
     "distributed": "utilities.distributed",
     "distributed.device_mesh": "utilities.distributed",
+    "distributed.fsdp": "utilities.distributed",
     "distributed.rpc": "utilities.distributed",
     "dtypes": "base.dtypes",
     "distributions.bernoulli": "distributions",

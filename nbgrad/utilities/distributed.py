@@ -13,6 +13,8 @@ from ..base.errors import NotSupportedError
 
 __all__ = [
     "DeviceMesh",
+    "FSDPModule",
+    "FullyShardedDataParallel",
     "ProcessGroup",
     "ReduceOp",
     "all_gather",
@@ -25,6 +27,7 @@ __all__ = [
     "broadcast",
     "broadcast_object_list",
     "destroy_process_group",
+    "fully_shard",
     "gather",
     "gather_object",
     "get_backend",
@@ -94,6 +97,14 @@ class DeviceMesh(ProcessGroup):
     """Never made."""
 
 
+class FullyShardedDataParallel(ProcessGroup):
+    """Never made."""
+
+
+class FSDPModule(ProcessGroup):
+    """Never made."""
+
+
 class ReduceOp:
     """How processes would reduce their tensors: names, for programs that have one as a default."""
 
@@ -106,4 +117,5 @@ destroy_process_group = get_rank = get_world_size = init_device_mesh = init_proc
 get_backend = new_group = barrier = monitored_barrier = init_process_group
 all_reduce = all_gather = all_gather_object = all_gather_into_tensor = all_to_all = all_to_all_single = init_process_group
 broadcast = broadcast_object_list = reduce = reduce_scatter = reduce_scatter_tensor = init_process_group
+fully_shard = init_process_group
 gather = gather_object = scatter = scatter_object_list = send = recv = isend = irecv = init_process_group

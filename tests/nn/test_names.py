@@ -101,6 +101,7 @@ def test_what_is_not_there_says_so():
         nn.parallel.DistributedDataParallel(nn.Tanh())
     with pytest.raises(NotSupportedError, match="over devices"):
         importlib.import_module("nbgrad.nn.parallel.scatter_gather").scatter(nbgrad.ones(2), [0, 1])
+    assert not isinstance(nn.Tanh(), nbgrad.distributed.fsdp.FSDPModule)
     assert nbgrad.distributed.ReduceOp.SUM != nbgrad.distributed.ReduceOp.MAX
     with pytest.raises(NotSupportedError, match="no process groups"):
         nbgrad.distributed.all_reduce(nbgrad.ones(2))
