@@ -159,6 +159,9 @@ class Module(Stateful, Convertible):
     register_backward_hook = register_full_backward_hook
     _forward_pre_hooks, _forward_hooks = HookTable("before_forward"), HookTable("after_forward")  # torch's names
     _backward_pre_hooks, _backward_hooks = HookTable("before_backward"), HookTable("after_backward")
+    _state_dict_pre_hooks = HookTable("before_saving", "_own_state_hooks")
+    _state_dict_hooks = HookTable("after_saving", "_own_state_hooks")
+    _load_state_dict_post_hooks = HookTable("after_loading", "_own_state_hooks")
 
     # Registration
 

@@ -164,6 +164,7 @@ def test_parameters_give_plain_tensors():
 
     for kind in (nbgrad.Parameter, Own):
         assert type(kind(nbgrad.ones(2)) * 2) is nbgrad.Tensor
+        assert type(nbgrad.Tensor._make_subclass(kind, nbgrad.ones(2), True) * 2) is nbgrad.Tensor
 
 
 def test_methods_of_a_subclass():

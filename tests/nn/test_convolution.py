@@ -144,6 +144,20 @@ def test_padding_modes_are_those_of_pad(mode):
     nbgrad.testing.assert_close(module(x), F.conv2d(F.pad(x, (0, 1, 1, 1), mode), module.weight, module.bias))
 
 
+@pytest.mark.parametrize("mode", ["zeros", "reflect"])
+def test_layers_derived_from_convolutions_choose_the_weight(mode):
+    """``_conv_forward`` is ``forward`` of another weight, padded as the layer says."""
+
+    class Standardised(nn.Conv2d):
+        def forward(self, input):
+            return self._conv_forward(input, self.weight * 2, None)
+
+    module, x = Standardised(1, 2, (3, 2), padding=(1, 0), padding_mode=mode), drawn(1, 1, 4, 4).float()
+    assert module._reversed_padding_repeated_twice == [0, 0, 1, 1]
+    padded = F.pad(x, module._reversed_padding_repeated_twice, "constant" if mode == "zeros" else mode)
+    nbgrad.testing.assert_close(module(x), F.conv2d(padded, module.weight * 2))
+
+
 SHOWN = [
     (nn.Conv1d(2, 4, 3), "Conv1d(2, 4, kernel_size=(3,), stride=(1,))"),
     (

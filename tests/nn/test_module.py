@@ -369,6 +369,15 @@ def test_tables_of_members_can_be_set(kind):
     assert not hasattr(module, {"parameters": "weight", "buffers": "running_mean", "modules": "inner"}[kind])
 
 
+def test_tables_of_members_are_read_like_dicts():
+    module = nn.Sequential(nn.ReLU(), nn.Tanh())
+    first, second = module
+    table = module._modules
+    assert [*reversed(table)] == [*reversed(table.keys())] == ["1", "0"]
+    assert [*reversed(table.items())] == [("1", second), ("0", first)]
+    assert [*table.values()] == [first, second] and table.copy() == {"0": first, "1": second} and table == table.copy()
+
+
 def test_buffers_of_a_table_that_is_set_stay_as_persistent_as_they_were():
     module = nn.Module()
     module.register_buffer("kept", nbgrad.zeros(1))
