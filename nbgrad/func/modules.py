@@ -60,8 +60,9 @@ def replaced(module: Any, given: dict[str, Tensor], tie_weights: bool = False, s
     """
     if not hasattr(module, "named_modules"):
         raise ArgumentError(f"functional_call: expected a Module, got {type(module).__name__}.")
-    places = {name: (owner, attribute) for name, owner, attribute, _ in state_of(module)}
-    changes = with_ties(module, given) if tie_weights else given
+    state = list(state_of(module))
+    places = {name: (owner, attribute) for name, owner, attribute, _ in state}
+    changes = with_ties(state, given) if tie_weights else given
     if strict and set(places) != set(changes):
         raise GradError(
             f"functional_call: missing {sorted(set(places) - set(changes))}, unexpected {sorted(set(changes) - set(places))}."
@@ -111,14 +112,17 @@ def joined_dicts(dicts: Any) -> dict[str, Tensor]:
     return joined
 
 
-def with_ties(module: Any, given: dict[str, Tensor]) -> dict[str, Tensor]:
+def with_ties(state: list[tuple[str, Any, str, Tensor]], given: dict[str, Tensor]) -> dict[str, Tensor]:
     """The given tensors, also under the other names of those that they replace.
+
+    Args:
+        state: all that ``state_of`` gives.
 
     Raises:
         RangeError: two names of one tensor are given different ones.
     """
     names_of: dict[int, list[str]] = {}
-    for name, _, _, value in state_of(module):
+    for name, _, _, value in state:
         names_of.setdefault(id(value), []).append(name)
     changes = dict(given)
     for names in names_of.values():

@@ -15,7 +15,7 @@ from ..base.errors import ArgumentError, DeviceError, DTypeError, GradError, Inp
 from ..base.grad_mode import note_leaf, refuse_in_transform, traces, unusual
 from ..base.user_stack import warn_user
 from ..creation import casting, dlpack, factories as creation, numpy_exchange as interop
-from ..dispatch import inference as _inference_calls  # noqa: F401  (they register themselves)
+from ..dispatch import inference as _inference_calls, passing as _passing_calls  # noqa: F401  (they register themselves)
 from ..graph import edges as graph
 from ..graph.edges import AccumulateGrad, Edge, RemovableHandle, edge_of, is_leaf_edge, requires_grad
 from ..graph.node import Node, node_meta, visible_node
