@@ -20,7 +20,18 @@ from ..tensors.tensor import Tensor, native
 from .arranged import behind_copies
 from .convolution_depthwise import depthwise_plan, is_depthwise
 from .convolution_panels import by_panels, panel_plans
-from .convolution_sizes import LARGE, Geometry, geometry_of, header, in_three, plane_tables, result_shape, rounded, share_of, sixteens
+from .convolution_sizes import (
+    LARGE,
+    Geometry,
+    geometry_of,
+    header,
+    in_three,
+    plane_tables,
+    result_shape,
+    rounded,
+    share_of,
+    sixteens,
+)
 
 __all__ = ["in_windows"]
 
@@ -90,7 +101,9 @@ def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> tuple[Gener
     memory = begin + rounded(rows) + rounded(wide)
     items, share, parts = share_of(geometry, which, memory)
     units = -(-items // share)
-    words = header(geometry, sizes, planes, memory, (items, share, parts), name == "conv_bias", as_it_lies, begin, begin + rounded(rows))
+    words = header(
+        geometry, sizes, planes, memory, (items, share, parts), name == "conv_bias", as_it_lies, begin, begin + rounded(rows)
+    )
     words[21], words[25], words[28] = run, piece, reach
     words += tables
     shape = (units, *shape) if which == "convolve_weight" and units > 1 else shape

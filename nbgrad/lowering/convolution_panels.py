@@ -15,12 +15,14 @@ from .convolution_sizes import LARGE, Geometry, header, in_three, plane_tables, 
 
 __all__ = ["by_panels", "panel_plans"]
 
-# Bytes of a panel's weights that stay in the nearest cache; places of a panel whose terms follow one another, of small images.
+# Bytes of a panel's weights that stay in the nearest cache; places whose terms are added to a sum of weights at a time, perhaps of
+# several images.
 NEAREST, PLACES = 20480, 512
 # Weights whose sums units share by panels, not by images, each of which would have all of them; into how many parts at most.
 HEAVY, MOST_PARTS = 1 << 16, 4
-# What a convolution must have: terms of a sum, numbers of a row or channels, and what part of the last vector's channels.
-LEAST_TERMS, LEAST_ROW, LEAST_CHANNELS, FULL = 32, 4, 8, 0.75
+# What a convolution must have: terms of a sum, channels, and what part of the last vector's channels. Of a single vector numbers
+# would have to be spread as often as they are multiplied.
+LEAST_TERMS, LEAST_CHANNELS, FULL = 32, 8, 0.75
 
 
 @late
@@ -55,14 +57,15 @@ def side_of(geometry: Geometry, which: str) -> int:
 
 def by_panels(geometry: Geometry, which: str, dtype: str) -> bool:
     """Whether the kernels over panels are quicker than those over planes."""
+    from ..kernels.cpu.emit import widest_vectors  # not by an import
+
     side, vector = side_of(geometry, which), width_of(dtype) // 2
-    if side < FULL * vector * -(-side // vector):
+    others, taps = geometry.channels + geometry.heads - side, math.prod(geometry.kernel)
+    if side <= vector or side < FULL * vector * -(-side // vector) or widest_vectors() == "DEFAULT":
         return False
-    if which == "convolve_weight":
-        return geometry.channels >= LEAST_CHANNELS
-    row = geometry.long[-1] // geometry.stride[-1] if which == "convolve_transposed" else geometry.short[-1]
-    terms = math.prod(geometry.kernel) * (geometry.channels + geometry.heads - side)
-    return row >= LEAST_ROW and terms >= LEAST_TERMS
+    if which == "convolve_weight":  # both sides are written anew, for so many products of each number
+        return others >= LEAST_CHANNELS and others * side * taps >= LEAST_TERMS * (others + side)
+    return others * taps >= LEAST_TERMS
 
 
 @lru_cache(maxsize=MOST_PLANS)
@@ -113,7 +116,9 @@ def panel_plans(
         table = step * taps
         most = min(plane, math.prod(long)) if transposed else places
         room = count * most * width
-        wide = geometry.heads * (reach + plane) + 16 if transposed else 0 if as_it_lies else geometry.channels * (planes * plane + 16)
+        wide = (
+            geometry.heads * (reach + plane) + 16 if transposed else 0 if as_it_lies else geometry.channels * (planes * plane + 16)
+        )
         turned = most * width if transposed else 0
     begin = rounded(16 * table)
     behind = begin + rounded(room * size)
@@ -126,6 +131,7 @@ def panel_plans(
     shares = items, share, parts if sums else items_parts
     words = header(geometry, sizes, planes, memory, shares, len(layouts) > 2, as_it_lies, begin, behind)
     words[25], words[28] = pitch, reach
+    words[21] = PLACES
     words += [step, count, *in_three(geometry.kernel, 1), *dilation, last, *tables]
     shape = (units // parts, *shape) if sums and units > parts else shape
     out, space = first.like(shape=shape), layout_of(first.dtype, (units * memory // size,), None, first.device)

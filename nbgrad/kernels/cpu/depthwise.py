@@ -108,7 +108,7 @@ class Writer(Tile):
         return self.builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, self.count), order))
 
     def masks_of(self, first: Any) -> list[list[Any]]:
-        """For each column of the kernel the masks of what is read of the long side for places of the short side from ``first`` on."""
+        """For each column of the kernel which numbers there are of the long side, for places of the short side from ``first`` on."""
         begin = self.builder.sub(self.builder.mul(first, whole(self.stride)), self.beside)
         return [
             [self.within(self.builder.add(begin, whole(k + part * self.count)), self.wide) for part in range(self.stride)]

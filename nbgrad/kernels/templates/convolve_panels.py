@@ -8,15 +8,16 @@ written as *panels* first, of ``BLOCK`` channels each (two vectors), with zeros 
 - of the convolution, weights ``[panel][channel, tap][head]``; numbers are of a row of a plane (NOTE [Planes]);
 - of the transpose, weights ``[panel][head, tap][channel]``; numbers are of a row of the short side among zeros;
 - of sums of weights, the short side ``[panel][place][head]``; numbers are channels of the long side, which is written with its
-  channels last, among its padding, in an odd number of lines of the cache each, as an even one would find few places there; the
-  places of several small images follow one another.
+  channels last, among its padding, every place in an odd number of lines of the cache, since of an even one many would be at the
+  same place there; the places of several small images follow one another.
 
 Sums are ``[panel][place or weight][channel of a panel]``, and are turned in the end. Of the convolution and its transpose, terms are
 added by as many channels at a time as have their numbers and weights in the nearest cache.
 
-The record: words 0 to 32 as in NOTE [Planes], but 25 elements from place to place of the long side with its channels last, and of
-sums of weights 24 into how many parts panels are divided; then 33 how many channels terms are added of at a time, or images, 34 panels of a group,
-35-37 sizes of the kernel, 38-40 dilation, 41 where in a unit's memory turned rows begin (bytes); tables begin at 42.
+The record: words 0 to 32 as in NOTE [Planes], but for sums of weights: 21 places whose terms are added at a time, 24 into how many
+parts panels are divided, 25 elements from place to place of the long side with its channels last. Then 33 how many channels terms are
+added of at a time, or how many images follow one another, 34 panels of a group, 35-37 sizes of the kernel, 38-40 dilation, 41 where
+in a unit's memory turned rows, or the long side, begin (bytes); tables begin at 42.
 """
 
 from __future__ import annotations
@@ -76,6 +77,41 @@ def low_of(remainder, padding, stride):
 def high_of(remainder, padding, stride, size, most):
     """The first position of a plane's dimension behind the long side."""
     return min(most, quotient(max(0, size - 1 + padding - remainder + stride), stride))
+
+
+def put_plane(record, plane, source, target, many, z0, z1, y0, y1, x0, wide):
+    """The elements of a plane, of so many channels, to where they are on the long side."""
+    rows, columns, length = word(record, 4), word(record, 5), word(record, 6)
+    down, step = word(record, 14), word(record, 15)
+    left = x0 * step + plane_word(record, plane, 2) - word(record, 18)
+    for c in range(many):
+        for z in range(z0, z1):
+            above = z * word(record, 13) + plane_word(record, plane, 0) - word(record, 16)
+            for y in range(y0, y1):
+                beside = y * down + plane_word(record, plane, 1) - word(record, 17)
+                here = at_T(source, 0)
+                there = at_T(target, (((c * rows + above) * columns + beside) * length + left) * SIZE)
+                for k in one_by_one(wide):
+                    there[k * step] = here[k]
+                source += wide * SIZE
+'''
+ADD_TAPS = '''def add_taps(record, vectors, sums, given, lying, table, places):
+    """Products of places, added to the sums of a panel: of all channels and taps."""
+    channels, taps, pitch = word(record, 1), word(record, 3), word(record, 25) * SIZE
+    tall, width = word(record, 5) + 2 * word(record, 17), word(record, 6) + 2 * word(record, 18)
+    pieces = quotient(channels + MOST_ROWS - 1, MOST_ROWS)
+    c = 0
+    for piece in range(pieces):
+        count = quotient(channels - c + pieces - piece - 1, pieces - piece)
+        tap = 0
+        for z in range(word(record, 35)):
+            for y in range(word(record, 36)):
+                for x in range(word(record, 37)):
+                    above = (z * word(record, 38) * tall + y * word(record, 39)) * width + x * word(record, 40)
+                    to = sums + (c * taps + tap) * BLOCK * SIZE
+                    add_row(vectors, count, to, taps * BLOCK * SIZE, lying + above * pitch + c * SIZE, table, given, places)
+                    tap += 1
+        c += count
 '''
 FORWARD = """
 def kernel(start, stop, args):
@@ -205,16 +241,7 @@ def kernel(start, stop, args):
                             transposed(to, own * SIZE, source, BLOCK * SIZE, places, many)
                         else:
                             transposed(turned, places * SIZE, source, BLOCK * SIZE, places, many)
-                            for c in range(many):
-                                line = turned + c * places * SIZE
-                                for z in range(z0, z1):
-                                    for y in range(y0, y1):
-                                        above = (z * deeper + i - word(record, 16)) * columns + y * down + h - word(record, 17)
-                                        first = above * length + x0 * step + k - word(record, 18)
-                                        here, there = at_T(line, 0), at_T(to, (c * own + first) * SIZE)
-                                        for q in one_by_one(wide):
-                                            there[q * step] = here[q]
-                                        line += wide * SIZE
+                            put_plane(record, plane, turned, to, many, z0, z1, y0, y1, x0, wide)
 """
 WEIGHT = """
 def kernel(start, stop, args):
@@ -224,7 +251,7 @@ def kernel(start, stop, args):
     share = (panels + parts - 1) // parts
     rows, columns, length = word(record, 4), word(record, 5), word(record, 6)
     deep, high, wide = word(record, 7), word(record, 8), word(record, 9)
-    tall, width = columns + 2 * word(record, 17), length + 2 * word(record, 18)
+    tall, width = columns + 2 * word(record, 17), length + 2 * word(record, 18)  # with the padding
     own, places = rows * columns * length * SIZE, deep * high * wide
     pitch = word(record, 25) * SIZE
     image_size = (rows + 2 * word(record, 16)) * tall * width * pitch
@@ -262,23 +289,13 @@ def kernel(start, stop, args):
                     to = given + ((panel - first_panel) * together + i) * places * BLOCK * SIZE
                     source = pointer_word(args, 4) + ((image + i) * heads + panel * BLOCK) * places * SIZE
                     transposed(to, BLOCK * SIZE, source, places * SIZE, min(BLOCK, heads - panel * BLOCK), places)
-            for panel in range(first_panel, last_panel):
-                vectors = 2 if heads - panel * BLOCK > LANES else 1
-                own_given = given + (panel - first_panel) * together * places * BLOCK * SIZE
-                own_sums = sums + (group * share + panel - first_panel) * terms * BLOCK * SIZE
-                pieces = quotient(channels + MOST_ROWS - 1, MOST_ROWS)
-                c = 0
-                for piece in range(pieces):
-                    count = quotient(channels - c + pieces - piece - 1, pieces - piece)
-                    for kz in range(word(record, 35)):
-                        for ky in range(word(record, 36)):
-                            for kx in range(word(record, 37)):
-                                above = (kz * word(record, 38) * tall + ky * word(record, 39)) * width + kx * word(record, 40)
-                                tap = (kz * word(record, 36) + ky) * word(record, 37) + kx
-                                to = own_sums + (c * taps + tap) * BLOCK * SIZE
-                                row = lying + above * pitch + c * SIZE
-                                add_row(vectors, count, to, taps * BLOCK * SIZE, row, memory, own_given, many * places)
-                    c += count
+            for low in range(0, many * places, word(record, 21)):
+                some = min(word(record, 21), many * places - low)
+                for panel in range(first_panel, last_panel):
+                    vectors = 2 if heads - panel * BLOCK > LANES else 1
+                    own_given = given + (panel - first_panel) * together * places * BLOCK * SIZE
+                    own_sums = sums + (group * share + panel - first_panel) * terms * BLOCK * SIZE
+                    add_taps(record, vectors, own_sums, own_given, lying, memory + 16 * low, some)
         total = pointer_word(args, 1) + images * groups * heads * terms * SIZE
         for group in range(groups):
             for panel in range(first_panel, last_panel):
@@ -286,8 +303,8 @@ def kernel(start, stop, args):
                 source = sums + (group * share + panel - first_panel) * terms * BLOCK * SIZE
                 transposed(to, terms * SIZE, source, BLOCK * SIZE, terms, min(BLOCK, heads - panel * BLOCK))
 """
-# A unit is a panel; the record: channels of a vector's side of a group, panels of a group, blocks of a panel and columns of a block,
-# then elements between lines, between blocks and between groups.
+# A unit is a panel; the record: channels of a group that vectors have, panels of a group, blocks of a panel and columns of a block, then
+# elements between lines, between blocks and between groups.
 PANELS = """
 def kernel(start, stop, args):
     record = pointer_word(args, 0)
@@ -307,8 +324,8 @@ def kernel(start, stop, args):
 TEXTS = {"convolve": FORWARD, "convolve_transposed": TRANSPOSED, "convolve_weight": WEIGHT}
 CALLED = {
     "convolve": ("plane_word", "spread", "begin_sums", "add_row"),
-    "convolve_transposed": ("plane_word", "embed", "first_number", "begin_sums", "low_of", "high_of", "add_row"),
-    "convolve_weight": ("add_row",),
+    "convolve_transposed": ("plane_word", "embed", "first_number", "begin_sums", "low_of", "high_of", "put_plane", "add_row"),
+    "convolve_weight": ("add_taps", "add_row"),
 }
 
 
@@ -338,7 +355,7 @@ def panel_convolution_kernel(which: str, dtype: str, step: int) -> tuple[Callabl
     Args:
         step: the stride along rows, 3 for all from there on; the transpose and sums of weights have one kernel for all.
     """
-    text = helpers_of(step, TABLES) + HELPERS + adding() + TEXTS[which].replace("TABLES", str(TABLES))
+    text = helpers_of(step, TABLES) + HELPERS + adding() + ADD_TAPS + TEXTS[which].replace("TABLES", str(TABLES))
     names = ("transposed", "clear", *CALLED[which])
     kernel, *helpers = late_text(in_panels(text, dtype), f"{which} by panels {dtype} {step}", {}, "kernel", *names)
     return kernel, tuple(zip(names, helpers))
