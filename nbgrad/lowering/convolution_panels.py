@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import NamedTuple
 
 from ..base.bounded import MOST_PLANS
 from ..dispatch.lowerings import GeneralPlan
@@ -16,8 +17,8 @@ from .convolution_sizes import LARGE, Geometry, header, in_three, plane_tables, 
 __all__ = ["by_panels", "panel_plans"]
 
 # Bytes of a panel's weights that stay in the nearest cache; places whose terms are added to a sum of weights at a time, perhaps of
-# several images.
-NEAREST, PLACES = 20480, 512
+# several images; bytes of a line of the cache.
+NEAREST, PLACES, LINE = 20480, 512, 64
 # Weights whose sums units share by panels, not by images, each of which would have all of them; into how many parts at most.
 HEAVY, MOST_PARTS = 1 << 16, 4
 # What a convolution must have: terms of a sum, channels, and what part of the last vector's channels. Of a single vector numbers
@@ -90,6 +91,46 @@ def in_steps(count: int, most: int) -> int:
     return -(-count // steps)
 
 
+class Rooms(NamedTuple):
+    """What a unit works in.
+
+    Attributes:
+        step: how many channels, or images, at a time.
+        terms: those of a table.
+        sums, numbers, turned: elements of sums, of what numbers or vectors are read from, and of what is turned.
+        pitch: elements from place to place of the long side with its channels last.
+    """
+
+    step: int
+    terms: int
+    sums: int
+    numbers: int
+    turned: int
+    pitch: int = 0
+
+
+def rooms_of_images(geometry: Geometry, transposed: bool, count: int, width: int, size: int, as_it_lies: bool) -> Rooms:
+    """For the convolution and its transpose."""
+    _, sizes, planes, reach, _ = plane_tables(geometry)
+    taps, plane = math.prod(geometry.kernel), math.prod(sizes)
+    most = NEAREST // (taps * width * size)
+    if transposed:
+        step, places = in_steps(geometry.heads, most), min(plane, math.prod(geometry.long))
+        return Rooms(step, step * taps, count * places * width, geometry.heads * (reach + plane) + 16, places * width)
+    step, places = in_steps(geometry.channels, most), math.prod(geometry.short)
+    return Rooms(step, step * taps, count * places * width, 0 if as_it_lies else geometry.channels * (planes * plane + 16), 0)
+
+
+def rooms_of_sums(geometry: Geometry, count: int, width: int, size: int) -> Rooms:
+    """For sums of weights of so many panels."""
+    places = math.prod(geometry.short)
+    step = max(1, min(geometry.batch, PLACES // places)) if geometry.groups == 1 else 1
+    pitch = (-(-geometry.channels * size // LINE) | 1) * LINE // size
+    sums = geometry.groups * count * geometry.channels * math.prod(geometry.kernel) * width
+    padded = math.prod(n + 2 * p for n, p in zip(geometry.long, geometry.padding))
+    return Rooms(step, step * places, sums, count * step * places * width, step * pitch * padded + 16, pitch)
+
+
 def panel_plans(
     which: str, geometry: Geometry, layouts: tuple[Layout, ...], shape: tuple[int, ...]
 ) -> tuple[GeneralPlan | None, GeneralPlan]:
@@ -97,42 +138,24 @@ def panel_plans(
     first, sums, transposed = layouts[0], which == "convolve_weight", which == "convolve_transposed"
     size, width = first.dtype.itemsize, width_of(first.dtype.name)
     tables, sizes, planes, reach, _ = plane_tables(geometry)
-    long, short, stride = (in_three(each, 1) for each in (geometry.long, geometry.short, geometry.stride))
-    padding, dilation = in_three(geometry.padding, 0), in_three(geometry.dilation, 1)
-    taps, places, plane = math.prod(geometry.kernel), math.prod(short), math.prod(sizes)
-    count = -(-side_of(geometry, which) // width)
+    stride, count = in_three(geometry.stride, 1), -(-side_of(geometry, which) // width)
     parts = min(count, MOST_PARTS) if sums and math.prod(shape) >= HEAVY else 1
-    as_it_lies = which == "convolve" and max(stride) == 1 and not any(padding) and sizes == long
-    turned, pitch = 0, (-(-geometry.channels * size // 64) | 1) * 64 // size
+    as_it_lies = which == "convolve" and max(stride) == 1 and not any(geometry.padding) and sizes == in_three(geometry.long, 1)
     if sums:
-        step = max(1, min(geometry.batch, PLACES // places)) if geometry.groups == 1 else 1
-        table = step * places
-        room = geometry.groups * -(-count // parts) * geometry.channels * taps * width
-        wide = -(-count // parts) * step * places * width
-        turned = step * pitch * math.prod(n + 2 * p for n, p in zip(long, padding)) + 16
+        rooms = rooms_of_sums(geometry, -(-count // parts), width, size)
     else:
-        others = geometry.heads if transposed else geometry.channels
-        step = in_steps(others, NEAREST // (taps * width * size))
-        table = step * taps
-        most = min(plane, math.prod(long)) if transposed else places
-        room = count * most * width
-        wide = (
-            geometry.heads * (reach + plane) + 16 if transposed else 0 if as_it_lies else geometry.channels * (planes * plane + 16)
-        )
-        turned = most * width if transposed else 0
-    begin = rounded(16 * table)
-    behind = begin + rounded(room * size)
-    last = behind + rounded(wide * size)
-    memory = last + rounded(turned * size)
-    items, share, items_parts = share_of(geometry, which, memory)
-    if parts > 1:
-        share = items
+        rooms = rooms_of_images(geometry, transposed, count, width, size, as_it_lies)
+    begin = rounded(16 * rooms.terms)
+    numbers = begin + rounded(rooms.sums * size)
+    turned = numbers + rounded(rooms.numbers * size)
+    memory = turned + rounded(rooms.turned * size)
+    items, share, item_parts = share_of(geometry, which, memory, count)
+    if parts > 1:  # every part has all images
+        share, item_parts = items, parts
     units = -(-items // share) * parts
-    shares = items, share, parts if sums else items_parts
-    words = header(geometry, sizes, planes, memory, shares, len(layouts) > 2, as_it_lies, begin, behind)
-    words[25], words[28] = pitch, reach
-    words[21] = PLACES
-    words += [step, count, *in_three(geometry.kernel, 1), *dilation, last, *tables]
+    words = header(geometry, sizes, planes, memory, (items, share, item_parts), len(layouts) > 2, as_it_lies, begin, numbers)
+    words[21], words[25], words[28] = PLACES, rooms.pitch, reach
+    words += [rooms.step, count, *in_three(geometry.kernel, 1), *in_three(geometry.dilation, 1), turned, *tables]
     shape = (units // parts, *shape) if sums and units > parts else shape
     out, space = first.like(shape=shape), layout_of(first.dtype, (units * memory // size,), None, first.device)
     code = kernel(which, first.dtype.name, min(stride[2], 3) if which == "convolve" else 1)

@@ -44,8 +44,8 @@ def intrinsics(intrinsic: Callable, types: Any) -> dict[str, Any]:
         row) times the vectors at ``base``, and ``lead`` bytes on for each term; both counts and 1 are literals, terms at least 1
     listed_tile_T                           the same with ``lead`` an address: for each term bytes from ``base``, and which number
     outer_tile_T(rows, vectors, out, down, base, table, weights, terms)
-        add to vectors of rows (``down`` bytes apart) so many terms: of each row a number times the vectors of the term; where the
-        numbers, which lie side by side, and the vectors begin, in bytes from ``base`` and ``weights``, is in ``table`` for each term
+        add to vectors of rows (``down`` bytes apart) so many terms: of each row a number times the vectors of the term. For
+        each ``table`` has where the numbers, which lie side by side, and the vectors begin, in bytes from ``base`` and ``weights``
     depthwise_T(rows, columns, stride, odd, out, x, weights, first, sizes...)
         the short side of one channel by one kernel, whose size, with the stride and whether the padding beside is odd (as only the
         transpose asks), are literals; sizes: height and width of the long and of the short side, then padding above and beside

@@ -11,13 +11,13 @@ written as *panels* first, of ``BLOCK`` channels each (two vectors), with zeros 
   channels last, among its padding, every place in an odd number of lines of the cache, since of an even one many would be at the
   same place there; the places of several small images follow one another.
 
-Sums are ``[panel][place or weight][channel of a panel]``, and are turned in the end. Of the convolution and its transpose, terms are
-added by as many channels at a time as have their numbers and weights in the nearest cache.
+Sums are ``[panel][place or weight][channel of a panel]``, and are turned in the end. Of the convolution and its transpose,
+terms are added by as many channels at a time as have their numbers and weights in the nearest cache.
 
 The record: words 0 to 32 as in NOTE [Planes], but for sums of weights: 21 places whose terms are added at a time, 24 into how many
-parts panels are divided, 25 elements from place to place of the long side with its channels last. Then 33 how many channels terms are
-added of at a time, or how many images follow one another, 34 panels of a group, 35-37 sizes of the kernel, 38-40 dilation, 41 where
-in a unit's memory turned rows, or the long side, begin (bytes); tables begin at 42.
+parts panels are divided, 25 elements from place to place of the long side with its channels last. Then 33 of how many channels
+terms are added at a time, or how many images follow one another, 34 panels of a group, 35-37 sizes of the kernel, 38-40 dilation,
+41 where in a unit's memory turned rows, or the long side, begin (bytes); tables begin at 42.
 """
 
 from __future__ import annotations
@@ -303,8 +303,8 @@ def kernel(start, stop, args):
                 source = sums + (group * share + panel - first_panel) * terms * BLOCK * SIZE
                 transposed(to, terms * SIZE, source, BLOCK * SIZE, terms, min(BLOCK, heads - panel * BLOCK))
 """
-# A unit is a panel; the record: channels of a group that vectors have, panels of a group, blocks of a panel and columns of a block, then
-# elements between lines, between blocks and between groups.
+# A unit is a panel; the record: channels of a group that vectors have, panels of a group, blocks of a panel and columns of a block,
+# then elements between lines, between blocks and between groups.
 PANELS = """
 def kernel(start, stop, args):
     record = pointer_word(args, 0)
