@@ -36,6 +36,14 @@ def kernel(which: str, dtype: str, step: int) -> int:
 
 
 @late
+def rows(dtype: str) -> int:
+    """The address of the kernel that adds terms to rows, which the others call."""
+    from ..kernels.templates.convolve_panels import rows_kernel  # not by an import
+
+    return address(Program("rows_of_panels", rows_kernel(dtype), dtype, apart=True))
+
+
+@late
 def panels(dtype: str) -> int:
     """The address of the kernel that writes weights as panels."""
     from ..kernels.templates.convolve_panels import panels_kernel  # not by an import
@@ -155,7 +163,15 @@ def panel_plans(
     units = -(-items // share) * parts
     words = header(geometry, sizes, planes, memory, (items, share, item_parts), len(layouts) > 2, as_it_lies, begin, numbers)
     words[21], words[25], words[28] = PLACES, rooms.pitch, reach
-    words += [rooms.step, count, *in_three(geometry.kernel, 1), *in_three(geometry.dilation, 1), turned, *tables]
+    words += [
+        rooms.step,
+        count,
+        *in_three(geometry.kernel, 1),
+        *in_three(geometry.dilation, 1),
+        turned,
+        rows(first.dtype.name),
+        *tables,
+    ]
     shape = (units // parts, *shape) if sums and units > parts else shape
     out, space = first.like(shape=shape), layout_of(first.dtype, (units * memory // size,), None, first.device)
     code = kernel(which, first.dtype.name, min(stride[2], 3) if which == "convolve" else 1)

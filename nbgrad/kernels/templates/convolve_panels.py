@@ -17,7 +17,7 @@ terms are added by as many channels at a time as have their numbers and weights 
 The record: words 0 to 32 as in NOTE [Planes], but for sums of weights: 21 places whose terms are added at a time, 24 into how many
 parts panels are divided, 25 elements from place to place of the long side with its channels last. Then 33 of how many channels
 terms are added at a time, or how many images follow one another, 34 panels of a group, 35-37 sizes of the kernel, 38-40 dilation,
-41 where in a unit's memory turned rows, or the long side, begin (bytes); tables begin at 42.
+41 where in a unit's memory turned rows, or the long side, begin (bytes), 42 the address of ``rows_kernel``; tables begin at 43.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from ..texts import late_text
 from .convolve import helpers_of
 from .tiles import in_panels
 
-__all__ = ["TABLES", "panel_convolution_kernel", "panels_kernel"]
+__all__ = ["panel_convolution_kernel", "panels_kernel", "rows_kernel"]
 
-TABLES = 42  # the word of a record at which tables begin
+TABLES = 43  # the word of a record at which tables begin
 
 HELPERS = '''
 def transposed(target, down, source, across, rows, columns):
@@ -79,6 +79,20 @@ def high_of(remainder, padding, stride, size, most):
     return min(most, quotient(max(0, size - 1 + padding - remainder + stride), stride))
 
 
+def add_row(record, vectors, width, out, down, base, table, weights, terms):
+    """Terms added to so many vectors of so many neighbouring numbers: by ``rows_kernel``."""
+    given = stack(64)
+    set_word(given, 0, vectors)
+    set_word(given, 1, width)
+    set_word(given, 2, out)
+    set_word(given, 3, down)
+    set_word(given, 4, base)
+    set_word(given, 5, table)
+    set_word(given, 6, weights)
+    set_word(given, 7, terms)
+    run_kernel(word(record, 42), 0, 1, given)
+
+
 def put_plane(record, plane, source, target, many, z0, z1, y0, y1, x0, wide):
     """The elements of a plane, of so many channels, to where they are on the long side."""
     rows, columns, length = word(record, 4), word(record, 5), word(record, 6)
@@ -109,7 +123,7 @@ ADD_TAPS = '''def add_taps(record, vectors, sums, given, lying, table, places):
                 for x in range(word(record, 37)):
                     above = (z * word(record, 38) * tall + y * word(record, 39)) * width + x * word(record, 40)
                     to = sums + (c * taps + tap) * BLOCK * SIZE
-                    add_row(vectors, count, to, taps * BLOCK * SIZE, lying + above * pitch + c * SIZE, table, given, places)
+                    add_row(record, vectors, count, to, taps * BLOCK * SIZE, lying + above * pitch + c * SIZE, table, given, places)
                     tap += 1
         c += count
 '''
@@ -160,7 +174,7 @@ def kernel(start, stop, args):
                     for z in range(deep):
                         for y in range(high):
                             row = base + c * distance + (z * tall + y) * width * SIZE
-                            add_row(vectors, wide, to, BLOCK * SIZE, row, memory, weights, terms)
+                            add_row(record, vectors, wide, to, BLOCK * SIZE, row, memory, weights, terms)
                             to += wide * BLOCK * SIZE
             for panel in range(part * share, last):
                 to = pointer_word(args, 1) + (image * heads + panel * BLOCK) * places * SIZE
@@ -231,7 +245,7 @@ def kernel(start, stop, args):
                             for z in range(z0, z1):
                                 for y in range(y0, y1):
                                     row = lines + o * distance + (before + (z * tall + y) * width + x0) * SIZE
-                                    add_row(vectors, wide, to, BLOCK * SIZE, row, table, weights, terms)
+                                    add_row(record, vectors, wide, to, BLOCK * SIZE, row, table, weights, terms)
                                     to += wide * BLOCK * SIZE
                     for panel in range(part * share, last):
                         source = sums + panel * places * BLOCK * SIZE
@@ -329,23 +343,34 @@ CALLED = {
 }
 
 
-def adding() -> str:
-    """The text of what adds terms to a row of any length, by outer tiles whose rows are as many as each other, or one less."""
-    lines = [
-        "def add_row(vectors, width, out, down, base, table, weights, terms):",
-        '    """Terms added to so many vectors of so many neighbouring numbers."""',
-        "    pieces = quotient(width + MOST_ROWS - 1, MOST_ROWS)",
-        "    x = 0",
-        "    for piece in range(pieces):",
-        "        count = quotient(width - x + pieces - piece - 1, pieces - piece)",
-        "        to, row = out + x * down, base + x * SIZE",
-    ]
-    for vectors in (2, 1):
-        lines.append(f"        {'if' if vectors == 2 else 'elif'} vectors == {vectors}:")
-        for count in range(most_rows(), 0, -1):
-            lines.append(f"            {'if' if count == most_rows() else 'elif'} count == {count}:")
-            lines.append(f"                outer_tile_T({count}, {vectors}, to, down, row, table, weights, terms)")
-    return "\n".join([*lines, "        x += count"]) + "\n"
+def tiles_of(vectors: int, counts: tuple[int, ...]) -> list[str]:
+    """Lines that add the greatest outer tile of those sizes that what is left of a row has room for."""
+    lines = []
+    for count in counts:
+        lines.append(f"            {'elif' if lines else 'if'} left >= {count}:")
+        lines.append(f"                count = {count}")
+        lines.append(f"                outer_tile_T({count}, {vectors}, out, down, base, table, weights, terms)")
+    return lines
+
+
+@cache
+def rows_kernel(dtype: str) -> Callable:
+    """The kernel that adds terms to a row of any length: what all kernels over panels call, since LLVM takes long for its tiles.
+
+    Its arguments are words: vectors, length of the row, then those of ``outer_tile_T``. Of two vectors tiles have as many rows as
+    each other, or one less; of a single one, which only a last panel has, there are tiles of few sizes.
+    """
+    most = most_rows()
+    lines = ["def kernel(start, stop, args):", "    vectors, width, terms = (ARG0), (ARG1), (ARG7)"]
+    lines.append("    out, down, base, table, weights = (ARG2), (ARG3), (ARG4), (ARG5), (ARG6)")
+    lines += ["    x = 0", "    pieces = quotient(width + MOST_ROWS - 1, MOST_ROWS)", "    while x < width:", "        count = 0"]
+    lines += ["        left = width - x", "        if vectors == 2:", "            left = quotient(left + pieces - 1, pieces)"]
+    lines += [*tiles_of(2, tuple(range(most, 0, -1))), "        else:", *tiles_of(1, (most, most // 2, 2, 1))]
+    lines += ["        x += count", "        out += count * down", "        base += count * SIZE", "        pieces -= 1"]
+    text = "\n".join(lines) + "\n"
+    for k in range(8):
+        text = text.replace(f"(ARG{k})", f"pointer_word(args, {k})")
+    return late_text(in_panels(text, dtype), f"rows of panels {dtype}", {}, "kernel")[0]
 
 
 @cache
@@ -355,7 +380,7 @@ def panel_convolution_kernel(which: str, dtype: str, step: int) -> tuple[Callabl
     Args:
         step: the stride along rows, 3 for all from there on; the transpose and sums of weights have one kernel for all.
     """
-    text = helpers_of(step, TABLES) + HELPERS + adding() + ADD_TAPS + TEXTS[which].replace("TABLES", str(TABLES))
+    text = helpers_of(step, TABLES) + HELPERS + ADD_TAPS + TEXTS[which].replace("TABLES", str(TABLES))
     names = ("transposed", "clear", *CALLED[which])
     kernel, *helpers = late_text(in_panels(text, dtype), f"{which} by panels {dtype} {step}", {}, "kernel", *names)
     return kernel, tuple(zip(names, helpers))
