@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..base.bounded import MOST_PLANS
 from ..dispatch.lowerings import GeneralPlan
 from ..kernels.cpu.build import Program, address
-from ..kernels.late import late
+from ..kernels.late import Code, late
 from ..native.plans import PARALLEL, pack_record
 from ..tensors.layout import Layout, layout_of
 from .convolution_sizes import LARGE, Geometry, header, in_three, plane_tables, rounded, share_of
@@ -161,7 +161,8 @@ def panel_plans(
     if parts > 1:  # every part has all images
         share, item_parts = items, parts
     units = -(-items // share) * parts
-    words = header(geometry, sizes, planes, memory, (items, share, item_parts), len(layouts) > 2, as_it_lies, begin, numbers)
+    shares, biased = (items, share, item_parts), len(layouts) > 2
+    words: list[int | Code] = [*header(geometry, sizes, planes, memory, shares, biased, as_it_lies, begin, numbers)]
     words[21], words[25], words[28] = PLACES, rooms.pitch, reach
     words += [
         rooms.step,

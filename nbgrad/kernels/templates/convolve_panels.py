@@ -345,7 +345,7 @@ CALLED = {
 
 def tiles_of(vectors: int, counts: tuple[int, ...]) -> list[str]:
     """Lines that add the greatest outer tile of those sizes that what is left of a row has room for."""
-    lines = []
+    lines = list[str]()
     for count in counts:
         lines.append(f"            {'elif' if lines else 'if'} left >= {count}:")
         lines.append(f"                count = {count}")
