@@ -192,14 +192,21 @@ def matching(each: str, operand: int, apart: str = "") -> str:
     return folding("-INF", GREATER, operand) + before + MET.replace("EACH", loops.lstrip())
 
 
+# Windows that lie side by side and leave nothing out: what they share is written, where it is added elsewhere.
+TILED = """(kernel_0 == stride_0) & (kernel_1 == stride_1) & (kernel_2 == step) & (planes * stride_0 == deep)
+    tiled = tiled & (rows * stride_1 == high) & (columns * step == wide) & (padding_0 + padding_1 + shift == 0)"""
 SHARED = """
 TAKEN
 for k in few(end - begin):
     folded[k] = T(0.0)
 """
 ADDED = """x = at_T(pointer_word(args, 1), (((unit * deep + i) * high + j) * wide + begin) * SIZE)
-            for k in few(end - begin):
-                x[k] += folded[k]"""
+            if tiled:
+                for k in few(end - begin):
+                    x[k] = folded[k]
+            else:
+                for k in few(end - begin):
+                    x[k] += folded[k]"""
 TEXTS = {
     "max_pool": in_head(LINE.replace("PLACE", "1") + folding("-INF", GREATER, 2)),
     "avg_pool": in_head(LINE.replace("PLACE", "1") + folding("0.0", "A + B", 2) + OVER.replace("GIVEN", "line[k]")),
@@ -209,8 +216,8 @@ TEXTS = {
         + SHARED.replace("TAKEN", "")
         + stepped("folded[at - begin + PLACE] += line[first + k]")
         + MET.replace("EACH", ADDED),
-        NOTHING,
-        "line = at_T(stack(STACK), 0)",
+        "if not tiled:\n            " + NOTHING.replace("\n", "\n    "),
+        "line = at_T(stack(STACK), 0)\n    tiled = " + TILED,
     ),
     "max_pool_places": in_head(
         "places = at_int64(pointer_word(args, 1), (((unit * planes + z) * rows + y) * columns + low) * 8)\n"
