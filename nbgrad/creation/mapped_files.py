@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import DTypeLike, dtype_of, get_default_dtype
+from ..base.dtypes import DTypeLike, dtype_of, get_default_dtype, uint8
 from ..base.errors import DeviceError, FileError, RangeError
 from ..tensors.storage import Device, device as as_device
 from ..tensors.tensor import Tensor
+from ..tensors.untyped import UntypedStorage
 from .allocation import leaf
 from .numpy_exchange import from_numpy
 
-__all__ = ["from_file"]
+__all__ = ["from_file", "storage_from_file"]
 
 
 def from_file(
@@ -76,3 +77,16 @@ def from_file(
     except OSError as error:
         raise FileError(f"from_file: {filename} cannot be read: {error.strerror}.") from error
     return leaf("from_file", from_numpy(array), requires_grad)
+
+
+def storage_from_file(filename: str | os.PathLike, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+    """Memory that is a file: ``UntypedStorage.from_file``.
+
+    Args:
+        filename, shared: as of ``from_file``.
+        nbytes: how many bytes are taken, from the file's beginning.
+
+    Raises:
+        As ``from_file``.
+    """
+    return UntypedStorage(from_file(filename, shared, nbytes, dtype=uint8)._storage_)

@@ -27,9 +27,9 @@ from .reduce import arranged, runs_as_it_lies
 
 __all__: list[str] = []
 
-# Sequences of a block; the same where weights are more bytes than NEAR, and BLAS multiplies; multiply-adds of all steps from which
-# threads share them: benchmarks/test_recurrent.py.
-BLOCK, LARGE_BLOCK, NEAR, PARALLEL_FROM = 8, 32, 1 << 17, 1 << 18
+# Sequences of a block; the same where BLAS multiplies, for MANY sequences and weights of more bytes than NEAR, which every block
+# would read again from far away; multiply-adds of all steps from which threads share them: benchmarks/test_recurrent.py.
+BLOCK, LARGE_BLOCK, MANY, NEAR, PARALLEL_FROM = 8, 32, 16, 1 << 22, 1 << 18
 
 
 class Sizes(NamedTuple):
@@ -155,7 +155,7 @@ class Launch(NamedTuple):
         name, size, ragged = dtype.name, dtype.itemsize, attributes["ragged"]
         singles = (False,) * len(self.cell.params)
         cell, idle = (elementwise_code(each, name, singles, self.inplace, True) for each in (self.cell, self.idle))
-        blas = gemm_address(name) if sizes.units * sizes.rows * size > NEAR else 0
+        blas = gemm_address(name) if sizes.batch >= MANY and sizes.units * sizes.rows * size > NEAR else 0
         block = LARGE_BLOCK if blas else BLOCK
         words = [sizes.steps, sizes.batch, block, attributes["mirrored"], self.inplace, self.lengths if ragged else 0]
         words += [cell, idle if ragged else 0, len(self.places), products_kernel(name, bool(blas)), self.weights, self.addend]

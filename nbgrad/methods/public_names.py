@@ -12,6 +12,7 @@ from ..tensors.storage import Device
 from ..tensors.untyped import UntypedStorage
 from . import files, lobpcg, low_rank, plain_functions, settings, tensor_info
 from .typed_constructors import CONSTRUCTOR_NAMES, constructor
+from .typed_storage import TypedStorage
 
 __all__ = ["public_names"]
 
@@ -24,7 +25,7 @@ def public_names() -> dict[str, Any]:
         for name in module.__all__
     }
     names |= {"inf": math.inf, "nan": math.nan, "pi": math.pi, "e": math.e, "newaxis": None}
-    names |= {"UntypedStorage": UntypedStorage, "layout": type(memory_format.strided)}
+    names |= {"UntypedStorage": UntypedStorage, "TypedStorage": TypedStorage, "layout": type(memory_format.strided)}
     names |= {"Size": Size, "device": Device, "dtype": DType, "memory_format": memory_format.MemoryFormat}
     names |= {
         name: getattr(memory_format, name)

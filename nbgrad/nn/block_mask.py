@@ -55,6 +55,9 @@ def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) ->
 # ---- blocks ----------------------------------------------------------------------------------------------------------
 
 
+_DEFAULT_SPARSE_BLOCK_SIZE = 128  # torch's name
+
+
 class BlockMask:
     """The blocks of scores that attention computes; ``create_block_mask`` makes it.
 
@@ -101,7 +104,7 @@ class BlockMask:
         kv_indices: Tensor,
         full_kv_num_blocks: Tensor | None = None,
         full_kv_indices: Tensor | None = None,
-        BLOCK_SIZE: int | tuple[int, int] = 128,
+        BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
         mask_mod: Callable | None = None,
         seq_lengths: tuple[int, int] | None = None,
     ) -> BlockMask:

@@ -21,7 +21,7 @@ from .. import Tensor, logsumexp
 from ..base.dtypes import bool_
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError, require_callable
 from .attention import AttentionError, scaled_dot_product_attention
-from .block_mask import MASKS, BlockMask, mask_of, noop_mask, over_all, places
+from .block_mask import _DEFAULT_SPARSE_BLOCK_SIZE, MASKS, BlockMask, mask_of, noop_mask, over_all, places
 
 __all__ = [
     "AuxOutput",
@@ -179,7 +179,7 @@ def create_block_mask(
     Q_LEN: int,
     KV_LEN: int,
     device: Any = None,
-    BLOCK_SIZE: int | tuple[int, int] = 128,
+    BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
     _compile: bool = False,
     separate_full_blocks: bool = True,
 ) -> BlockMask:

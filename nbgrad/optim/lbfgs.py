@@ -31,7 +31,7 @@ class Point(NamedTuple):
 
 def dot(x: Tensor, y: Tensor) -> float:
     """The product of two vectors."""
-    return (x * y).sum().item()
+    return x.dot(y).item()
 
 
 def largest(x: Tensor) -> float:
@@ -301,8 +301,9 @@ class LBFGS(Optimizer):
 
     @staticmethod
     def gradient(params: list[Tensor]) -> Tensor:
-        """The gradients of all parameters as one vector; zeros where there is none, pairs of complex numbers."""
-        return nbgrad.cat([in_a_row(nbgrad.zeros_like(p) if p.grad is None else p.grad) for p in params])
+        """The gradients of all parameters as one vector of its own; zeros where there is none, pairs of complex numbers."""
+        rows = [in_a_row(nbgrad.zeros_like(p) if p.grad is None else p.grad) for p in params]
+        return rows[0].clone() if len(rows) == 1 else nbgrad.cat(rows)
 
     @staticmethod
     def move(params: list[Tensor], start: list[Tensor], t: float, direction: Tensor) -> None:

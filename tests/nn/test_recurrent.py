@@ -9,6 +9,7 @@ import pytest
 
 import nbgrad
 from nbgrad import nn
+from nbgrad.lowering import recurrent as lowering
 from nbgrad.nn.utils import rnn
 from tests.samples.recurrent import stepped
 
@@ -83,19 +84,25 @@ def test_layers_take_the_steps_of_the_formulas(cell):
     assert [tuple(each.shape) for each in listed(last)] == [(4, 3)] * len(states)
 
 
-def test_large_weights_and_several_blocks_of_sequences():
-    """What BLAS multiplies, and what is left over of a block, are the formulas too; gradients are those of small blocks."""
-    layer, x = nn.LSTM(2, 72, dtype=DOUBLE), drawn(2, 35, 2).requires_grad_()
+@pytest.mark.parametrize(("units", "near"), [(3, None), (10, None), (23, None), (44, None), (24, 0)])
+def test_several_blocks_of_sequences(monkeypatch, units, near):
+    """Tiles of all widths, what is left over of vectors and blocks, and what BLAS multiplies (``near``), are the formulas.
+
+    Gradients are those of sequences alone.
+    """
+    if near is not None:
+        monkeypatch.setattr(lowering, "NEAR", near)
+    layer, x = nn.LSTM(2, units, dtype=DOUBLE), drawn(2, 35, 2).requires_grad_()
     out, last = layer(x)
-    want, ends = by_hand("lstm", layer, numbers(x), [np.zeros((1, 35, 72))] * 2)
+    want, ends = by_hand("lstm", layer, numbers(x), [np.zeros((1, 35, units))] * 2)
     check(out, want)
     check(last[1], ends[1])
     out.square().sum().backward()
     got = x.grad.clone()
-    for k in range(0, 35, 5):
+    for k in range(0, 35, 7):
         x.grad = None
-        layer(x[:, k : k + 5])[0].square().sum().backward()
-        check(x.grad[:, k : k + 5], numbers(got[:, k : k + 5]))
+        layer(x[:, k : k + 1])[0].square().sum().backward()
+        check(x.grad[:, k : k + 1], numbers(got[:, k : k + 1]))
 
 
 @pytest.mark.parametrize("cell", KINDS)
@@ -185,6 +192,18 @@ def test_names_printed_form_and_first_values():
     assert abs(values).max() <= 0.25 and abs(values.var() - 0.25**2 / 3) < 2e-3
     again = pickle.loads(pickle.dumps(layer))
     assert (again.weight_hh_l1 == layer.weight_hh_l1).all()
+
+
+def test_weights_that_are_no_parameters():
+    """Recipes that drop or clone weights set all of them at once."""
+    layer, x = nn.GRU(2, 3), drawn(4, 1, 2).float()
+    weight = layer.weight_hh_l0
+    layer._flat_weights = [2 * each for each in layer._flat_weights]
+    other = nn.GRU(2, 3)
+    other.load_state_dict(layer.state_dict())
+    result = layer(x)[0]
+    check(result, numbers(other(x)[0]))
+    assert nbgrad.grad(result.sum(), weight)[0].abs().sum() > 0
 
 
 def test_dropout_comes_between_layers():

@@ -85,8 +85,8 @@ def place_of(place, args, now, before, first):
 
 # Its words: columns, terms of a sum, elements from row to row of result, factor and weights, whether there is an addend, and the
 # address of cblas_?gemm.
-# Few columns of weights stay in the cache while all rows of the block go by. What is behind the last whole vector is done in a
-# copy of a vector that ends with the row.
+# Few columns of weights stay in the cache while all rows of the block go by. What is behind the last whole vector is done in
+# copies of the vectors that end with the rows.
 PRODUCTS = '''
 def products(start, stop, args):
     """Rows times weights, added to a row of numbers, or to what is there."""
@@ -101,34 +101,44 @@ def products(start, stop, args):
             for j in few(columns):
                 to[j] = b[j]
     vectors = columns // LANES
-    for low in range(0, vectors, 3):
+    parts = max((vectors + WIDE - 1) // WIDE, 1)
+    wide = (vectors + parts - 1) // parts
+    for low in range(0, vectors, max(wide, 1)):
         row = start
         while row < stop:
             many = 4 if stop - row >= 4 else 1
-            moved = low * LANES * SIZE
-            add_terms(many, min(3, vectors - low), out + row * down + moved, down, w + moved, lead, x + row * across, across, terms)
+            to, moved = out + row * down + low * LANES * SIZE, w + low * LANES * SIZE
+            add_terms(many, min(wide, vectors - low), to, down, moved, lead, x + row * across, across, terms)
             row += many
     first, rest = max(columns - LANES, 0), columns - vectors * LANES
-    if rest != 0:
-        for row in range(start, stop):
-            end, factor = at_T(out, row * down + first * SIZE), at_T(x, row * across)
-            if vectors == 0:
-                for t in range(terms):
-                    line = at_T(w, t * lead)
-                    for j in few(rest):
-                        end[j] = fma(factor[t], line[j], end[j])
-            else:
-                copied = stack(64)
-                sums = at_T(copied, 0)
-                for j in few(LANES):
-                    sums[j] = end[j]
-                add_terms(1, 1, copied, 0, w + first * SIZE, lead, x + row * across, across, terms)
+    row = stop if rest == 0 else start
+    while row < stop:
+        to, factors = out + row * down + first * SIZE, x + row * across
+        many = 4 if (vectors > 0) & (stop - row >= 4) else 1
+        if vectors > 0:
+            copied = stack(256)
+            copy_vectors(many, LANES, copied, LANES * SIZE, to, down)
+            add_terms(many, 1, copied, LANES * SIZE, w + first * SIZE, lead, factors, across, terms)
+            copy_vectors(many, rest, to + (LANES - rest) * SIZE, down, copied + (LANES - rest) * SIZE, LANES * SIZE)
+        else:
+            end, factor = at_T(to, 0), at_T(factors, 0)
+            for t in range(terms):
+                line = at_T(w, t * lead)
                 for j in few(rest):
-                    end[LANES - rest + j] = sums[LANES - rest + j]
+                    end[j] = fma(factor[t], line[j], end[j])
+        row += many
+
+
+def copy_vectors(many, count, out, down, x, lead):
+    """So many numbers of some rows, which are so many bytes apart."""
+    for r in range(many):
+        to, of = at_T(out, r * down), at_T(x, r * lead)
+        for j in few(count):
+            to[j] = of[j]
 '''
 
 
-# The same for weights that do not stay near a core, which BLAS reads in a better order.
+# The same for many sequences and weights that do not stay near a core, which BLAS reads in a better order.
 PRODUCTS_BY_BLAS = '''
 def products(start, stop, args):
     """Rows times weights, added to a row of numbers, or to what is there."""
@@ -152,5 +162,6 @@ def products_loop(dtype: str, by_blas: bool) -> tuple[Callable, tuple]:
     if by_blas:
         return late_text(in_lanes(PRODUCTS_BY_BLAS, dtype), f"products of steps {dtype} by BLAS", {}, "products")[0], ()
     text = in_lanes(ADD_TERMS.replace("TILE", "tile") + PRODUCTS, dtype)
-    kernel, helper = late_text(text, f"products of steps {dtype}", {}, "products", "add_terms")
-    return kernel, (("add_terms", helper),)
+    names = ["add_terms", "copy_vectors"]
+    kernel, *helpers = late_text(text, f"products of steps {dtype}", {}, "products", *names)
+    return kernel, tuple(zip(names, helpers))

@@ -1,13 +1,14 @@
 """Terms added to vectors of rows that stay in registers: what kernels of products and of convolutions share, as text; CPU.
 
 A tile (``kernels/cpu/tiles.py``) is of four rows and three vectors, so that twelve sums, three vectors and a number are in sixteen
-registers, and no sum waits for the one before; smaller ones are for what is left.
+registers, and no sum waits for the one before; of four vectors with AVX-512, which has twice as many registers. Smaller ones are
+for what is left: three and two vectors rather than four and a single one, whose sums would wait.
 """
 
 from __future__ import annotations
 
 from ...base.dtypes import WIDTHS
-from ..cpu.emit import lanes
+from ..cpu.emit import lanes, widest_vectors
 from ..cpu.tiles import most_rows
 from ..texts import in_dtype
 
@@ -22,7 +23,10 @@ def add_terms(many, count, out, down, base, lead, weights, across, terms):
         left = count - k
         to, line = out + k * LANES * SIZE, base + k * LANES * SIZE
         if many == 4:
-            if (left > 4) | (left == 3):
+            if (WIDE > 3) & (left > 3) & (left != 5):
+                TILE_T(4, WIDE, to, down, line, lead, weights, across, terms)
+                k += WIDE
+            elif (left > 4) | (left == 3):
                 TILE_T(4, 3, to, down, line, lead, weights, across, terms)
                 k += 3
             elif left > 1:
@@ -41,8 +45,9 @@ def add_terms(many, count, out, down, base, lead, weights, across, terms):
 
 
 def in_lanes(text: str, dtype: str) -> str:
-    """``in_dtype``, and ``LANES``, how many numbers a vector has."""
-    return in_dtype(text, dtype).replace("LANES", str(lanes(WIDTHS[dtype])))
+    """``in_dtype``, ``LANES``, how many numbers a vector has, and ``WIDE``, how many vectors of a row the largest tile has."""
+    wide = 4 if widest_vectors() == "AVX512" else 3
+    return in_dtype(text, dtype).replace("LANES", str(lanes(WIDTHS[dtype]))).replace("WIDE", str(wide))
 
 
 def panel_width(dtype: str) -> int:
