@@ -16,9 +16,9 @@ from .convolution_sizes import LARGE, Geometry, header, in_three, plane_tables, 
 
 __all__ = ["by_panels", "panel_plans"]
 
-# Bytes of a panel's weights that stay in the nearest cache; places whose terms are added to a sum of weights at a time, perhaps of
-# several images; bytes of a line of the cache.
-NEAREST, PLACES, LINE = 20480, 512, 64
+# Bytes of a panel's weights that stay in the nearest cache, and of sums that stay in the next one, of so many places at least; places
+# whose terms are added to a sum of weights at a time, perhaps of several images; bytes of a line of the cache.
+NEAREST, NEXT, LEAST_PLACES, PLACES, LINE = 20480, 1 << 19, 64, 512, 64
 # Weights whose sums units share by panels, not by images, each of which would have all of them; into how many parts at most.
 HEAVY, MOST_PARTS = 1 << 16, 4
 # What a convolution must have: terms of a sum, channels, and what part of the last vector's channels. Of a single vector numbers
@@ -103,13 +103,14 @@ class Rooms(NamedTuple):
     """What a unit works in.
 
     Attributes:
-        step: how many channels, or images, at a time.
+        step, together: how many channels, or images, and how many places at a time.
         terms: those of a table.
         sums, numbers, turned: elements of sums, of what numbers or vectors are read from, and of what is turned.
         pitch: elements from place to place of the long side with its channels last.
     """
 
     step: int
+    together: int
     terms: int
     sums: int
     numbers: int
@@ -120,13 +121,12 @@ class Rooms(NamedTuple):
 def rooms_of_images(geometry: Geometry, transposed: bool, count: int, width: int, size: int, as_it_lies: bool) -> Rooms:
     """For the convolution and its transpose."""
     _, sizes, planes, reach, _ = plane_tables(geometry)
-    taps, plane = math.prod(geometry.kernel), math.prod(sizes)
-    most = NEAREST // (taps * width * size)
+    taps, plane, others = math.prod(geometry.kernel), math.prod(sizes), geometry.heads if transposed else geometry.channels
+    step, together = in_steps(others, NEAREST // (taps * width * size)), max(NEXT // (count * width * size), LEAST_PLACES)
+    places = min(plane if transposed else math.prod(geometry.short), max(together, sizes[2])) * width
     if transposed:
-        step, places = in_steps(geometry.heads, most), min(plane, math.prod(geometry.long))
-        return Rooms(step, step * taps, count * places * width, geometry.heads * (reach + plane) + 16, places * width)
-    step, places = in_steps(geometry.channels, most), math.prod(geometry.short)
-    return Rooms(step, step * taps, count * places * width, 0 if as_it_lies else geometry.channels * (planes * plane + 16), 0)
+        return Rooms(step, together, step * taps, count * places, others * (reach + plane) + 16, places)
+    return Rooms(step, together, step * taps, count * places, 0 if as_it_lies else others * (planes * plane + 16), 0)
 
 
 def rooms_of_sums(geometry: Geometry, count: int, width: int, size: int) -> Rooms:
@@ -136,7 +136,7 @@ def rooms_of_sums(geometry: Geometry, count: int, width: int, size: int) -> Room
     pitch = (-(-geometry.channels * size // LINE) | 1) * LINE // size
     sums = geometry.groups * count * geometry.channels * math.prod(geometry.kernel) * width
     padded = math.prod(n + 2 * p for n, p in zip(geometry.long, geometry.padding))
-    return Rooms(step, step * places, sums, count * step * places * width, step * pitch * padded + 16, pitch)
+    return Rooms(step, PLACES, step * places, sums, count * step * places * width, step * pitch * padded + 16, pitch)
 
 
 def panel_plans(
@@ -163,7 +163,7 @@ def panel_plans(
     units = -(-items // share) * parts
     shares, biased = (items, share, item_parts), len(layouts) > 2
     words: list[int | Code] = [*header(geometry, sizes, planes, memory, shares, biased, as_it_lies, begin, numbers)]
-    words[21], words[25], words[28] = PLACES, rooms.pitch, reach
+    words[21], words[25], words[28] = rooms.together, rooms.pitch, reach
     words += [
         rooms.step,
         count,

@@ -12,12 +12,14 @@ written as *panels* first, of ``BLOCK`` channels each (two vectors), with zeros 
   same place there; the places of several small images follow one another.
 
 Sums are ``[panel][place or weight][channel of a panel]``, and are turned in the end. Of the convolution and its transpose,
-terms are added by as many channels at a time as have their numbers and weights in the nearest cache.
+terms are added by as many channels at a time as have their numbers and weights in the nearest cache, to as many lines as have their
+sums in the next one.
 
-The record: words 0 to 32 as in NOTE [Planes], but for sums of weights: 21 places whose terms are added at a time, 24 into how many
-parts panels are divided, 25 elements from place to place of the long side with its channels last. Then 33 of how many channels
-terms are added at a time, or how many images follow one another, 34 panels of a group, 35-37 sizes of the kernel, 38-40 dilation,
-41 where in a unit's memory turned rows, or the long side, begin (bytes), 42 the address of ``rows_kernel``; tables begin at 43.
+The record: words 0 to 32 as in NOTE [Planes], but 21 how many places are computed at a time, or of sums of weights added; of these
+24 into how many parts panels are divided, 25 elements from place to place of the long side with its channels last. Then 33 of how
+many channels terms are added at a time, or how many images follow one another, 34 panels of a group, 35-37 sizes of the kernel,
+38-40 dilation, 41 where in a unit's memory turned rows, or the long side, begin (bytes), 42 the address of ``rows_kernel``; tables
+begin at 43.
 """
 
 from __future__ import annotations
@@ -93,21 +95,28 @@ def add_row(record, vectors, width, out, down, base, table, weights, terms):
     run_kernel(word(record, 42), 0, 1, given)
 
 
-def put_plane(record, plane, source, target, many, z0, z1, y0, y1, x0, wide):
-    """The elements of a plane, of so many channels, to where they are on the long side."""
+def put_lines(record, plane, source, target, many, low, high, z0, y0, span, x0, wide):
+    """Lines of a plane, of so many channels, to where they are on the long side."""
     rows, columns, length = word(record, 4), word(record, 5), word(record, 6)
     down, step = word(record, 14), word(record, 15)
     left = x0 * step + plane_word(record, plane, 2) - word(record, 18)
     for c in range(many):
-        for z in range(z0, z1):
-            above = z * word(record, 13) + plane_word(record, plane, 0) - word(record, 16)
-            for y in range(y0, y1):
-                beside = y * down + plane_word(record, plane, 1) - word(record, 17)
-                here = at_T(source, 0)
-                there = at_T(target, (((c * rows + above) * columns + beside) * length + left) * SIZE)
-                for k in one_by_one(wide):
-                    there[k * step] = here[k]
-                source += wide * SIZE
+        for line in range(low, high):
+            z = quotient(line, span)
+            above = (z0 + z) * word(record, 13) + plane_word(record, plane, 0) - word(record, 16)
+            beside = (y0 + line - z * span) * down + plane_word(record, plane, 1) - word(record, 17)
+            here = at_T(source, 0)
+            there = at_T(target, (((c * rows + above) * columns + beside) * length + left) * SIZE)
+            for k in one_by_one(wide):
+                there[k * step] = here[k]
+            source += wide * SIZE
+
+
+def band_of(record, lines, wide):
+    """How many lines are computed at a time: about as many as each other, of so many places as the record says, or one."""
+    most = max(1, quotient(word(record, 21), max(wide, 1)))
+    bands = max(1, quotient(lines + most - 1, most))
+    return max(1, quotient(lines + bands - 1, bands))
 '''
 ADD_TAPS = '''def add_taps(record, vectors, sums, given, lying, table, places):
     """Products of places, added to the sums of a panel: of all channels and taps."""
@@ -136,7 +145,8 @@ def kernel(start, stop, args):
     tall, width = word(record, 11), word(record, 12)
     block = (word(record, 19) * word(record, 20) + 16) * SIZE
     own = word(record, 4) * word(record, 5) * word(record, 6) * SIZE
-    places = deep * high * wide
+    lines, places = deep * high, deep * high * wide
+    band = band_of(record, lines, wide)
     as_it_lies = word(record, 29)
     distance = own if as_it_lies != 0 else block
     for unit in range(start, stop):
@@ -162,24 +172,25 @@ def kernel(start, stop, args):
                 base = planes
             share = (panels + parts - 1) // parts
             last = min(panels, (part + 1) * share)
-            for panel in range(part * share, last):
-                left = heads - panel * BLOCK
-                begin_sums(record, args, sums + panel * places * BLOCK * SIZE, group * heads + panel * BLOCK, left, places)
-            for c in range(0, channels, depth):
-                terms = min(depth, channels - c) * taps
+            for low in range(0, lines, band):
+                some = min(band, lines - low) * wide
                 for panel in range(part * share, last):
-                    weights = pointer_word(args, 4) + ((group * panels + panel) * channels + c) * taps * BLOCK * SIZE
-                    vectors = 2 if heads - panel * BLOCK > LANES else 1
-                    to = sums + panel * places * BLOCK * SIZE
-                    for z in range(deep):
-                        for y in range(high):
-                            row = base + c * distance + (z * tall + y) * width * SIZE
+                    to = sums + panel * band * wide * BLOCK * SIZE
+                    begin_sums(record, args, to, group * heads + panel * BLOCK, heads - panel * BLOCK, some)
+                for c in range(0, channels, depth):
+                    terms = min(depth, channels - c) * taps
+                    for panel in range(part * share, last):
+                        weights = pointer_word(args, 4) + ((group * panels + panel) * channels + c) * taps * BLOCK * SIZE
+                        vectors = 2 if heads - panel * BLOCK > LANES else 1
+                        to = sums + panel * band * wide * BLOCK * SIZE
+                        for line in range(low, min(low + band, lines)):
+                            row = base + c * distance + (line + quotient(line, high) * (tall - high)) * width * SIZE
                             add_row(record, vectors, wide, to, BLOCK * SIZE, row, memory, weights, terms)
                             to += wide * BLOCK * SIZE
-            for panel in range(part * share, last):
-                to = pointer_word(args, 1) + (image * heads + panel * BLOCK) * places * SIZE
-                many = min(BLOCK, heads - panel * BLOCK)
-                transposed(to, places * SIZE, sums + panel * places * BLOCK * SIZE, BLOCK * SIZE, places, many)
+                for panel in range(part * share, last):
+                    to = pointer_word(args, 1) + ((image * heads + panel * BLOCK) * places + low * wide) * SIZE
+                    source = sums + panel * band * wide * BLOCK * SIZE
+                    transposed(to, places * SIZE, source, BLOCK * SIZE, some, min(BLOCK, heads - panel * BLOCK))
 """
 TRANSPOSED = """
 def kernel(start, stop, args):
@@ -196,7 +207,7 @@ def kernel(start, stop, args):
     listed = record + 8 * (TABLES + 2 * taps + 7 * planes)
     for unit in range(start, stop):
         memory = pointer_word(args, 2) + unit * word(record, 26)
-        sums, lines, turned = memory + word(record, 31), memory + word(record, 32), memory + word(record, 41)
+        sums, given, turned = memory + word(record, 31), memory + word(record, 32), memory + word(record, 41)
         for plane in range(planes):
             begin, many_taps = plane_word(record, plane, 3), plane_word(record, plane, 4)
             for o in range(depth):
@@ -205,7 +216,7 @@ def kernel(start, stop, args):
                     at = 2 * (begin * depth + o * many_taps + t)
                     set_word(memory, at, o * distance - word(record, TABLES + 2 * tap + 1) * SIZE)
                     set_word(memory, at + 1, (o * taps + tap) * BLOCK * SIZE)
-        clear(lines, heads * quotient(distance, SIZE) + 16)
+        clear(given, heads * quotient(distance, SIZE) + 16)
         first_item = unit * word(record, 23)
         for item in range(first_item, min(first_item + word(record, 23), word(record, 22))):
             image = item // parts
@@ -213,7 +224,7 @@ def kernel(start, stop, args):
             group = image % groups
             if (item == first_item) | (part == 0):
                 for o in range(heads):
-                    embed(record, pointer_word(args, 3) + (image * heads + o) * size, lines + o * distance + before * SIZE)
+                    embed(record, pointer_word(args, 3) + (image * heads + o) * size, given + o * distance + before * SIZE)
             share = (panels + parts - 1) // parts
             last = min(panels, (part + 1) * share)
             out = pointer_word(args, 1) + image * channels * own * SIZE
@@ -228,34 +239,38 @@ def kernel(start, stop, args):
                 z0, z1 = low_of(i, word(record, 16), deeper), high_of(i, word(record, 16), deeper, rows, word(record, 10))
                 y0, y1 = low_of(h, word(record, 17), down), high_of(h, word(record, 17), down, columns, tall)
                 x0, x1 = low_of(k, word(record, 18), step), high_of(k, word(record, 18), step, length, width)
-                wide = max(x1 - x0, 0)
-                places = max(z1 - z0, 0) * max(y1 - y0, 0) * wide
-                if places > 0:
-                    table = memory + 16 * plane_word(record, plane, 3) * depth
-                    many_taps = plane_word(record, plane, 4)
+                wide, span = max(x1 - x0, 0), max(y1 - y0, 0)
+                lines = max(z1 - z0, 0) * span if wide > 0 else 0
+                band = band_of(record, lines, wide)
+                table = memory + 16 * plane_word(record, plane, 3) * depth
+                many_taps = plane_word(record, plane, 4)
+                for low in range(0, lines, band):
+                    high = min(low + band, lines)
+                    some = (high - low) * wide
                     for panel in range(part * share, last):
-                        to = sums + panel * places * BLOCK * SIZE
-                        begin_sums(record, args, to, group * channels + panel * BLOCK, channels - panel * BLOCK, places)
+                        to = sums + panel * band * wide * BLOCK * SIZE
+                        begin_sums(record, args, to, group * channels + panel * BLOCK, channels - panel * BLOCK, some)
                     for o in range(0, heads, depth):
                         terms = min(depth, heads - o) * many_taps
                         for panel in range(part * share, last):
                             weights = pointer_word(args, 4) + ((group * panels + panel) * heads + o) * taps * BLOCK * SIZE
                             vectors = 2 if channels - panel * BLOCK > LANES else 1
-                            to = sums + panel * places * BLOCK * SIZE
-                            for z in range(z0, z1):
-                                for y in range(y0, y1):
-                                    row = lines + o * distance + (before + (z * tall + y) * width + x0) * SIZE
-                                    add_row(record, vectors, wide, to, BLOCK * SIZE, row, table, weights, terms)
-                                    to += wide * BLOCK * SIZE
+                            to = sums + panel * band * wide * BLOCK * SIZE
+                            for line in range(low, high):
+                                z = quotient(line, span)
+                                at = ((z0 + z) * tall + y0 + line - z * span) * width + x0
+                                row = given + o * distance + (before + at) * SIZE
+                                add_row(record, vectors, wide, to, BLOCK * SIZE, row, table, weights, terms)
+                                to += wide * BLOCK * SIZE
                     for panel in range(part * share, last):
-                        source = sums + panel * places * BLOCK * SIZE
+                        source = sums + panel * band * wide * BLOCK * SIZE
                         many = min(BLOCK, channels - panel * BLOCK)
                         to = out + panel * BLOCK * own * SIZE
-                        if places == own:
-                            transposed(to, own * SIZE, source, BLOCK * SIZE, places, many)
+                        if lines * wide == own:
+                            transposed(to + low * wide * SIZE, own * SIZE, source, BLOCK * SIZE, some, many)
                         else:
-                            transposed(turned, places * SIZE, source, BLOCK * SIZE, places, many)
-                            put_plane(record, plane, turned, to, many, z0, z1, y0, y1, x0, wide)
+                            transposed(turned, some * SIZE, source, BLOCK * SIZE, some, many)
+                            put_lines(record, plane, turned, to, many, low, high, z0, y0, span, x0, wide)
 """
 WEIGHT = """
 def kernel(start, stop, args):
@@ -337,8 +352,18 @@ def kernel(start, stop, args):
 """
 TEXTS = {"convolve": FORWARD, "convolve_transposed": TRANSPOSED, "convolve_weight": WEIGHT}
 CALLED = {
-    "convolve": ("plane_word", "spread", "begin_sums", "add_row"),
-    "convolve_transposed": ("plane_word", "embed", "first_number", "begin_sums", "low_of", "high_of", "put_plane", "add_row"),
+    "convolve": ("plane_word", "spread", "begin_sums", "band_of", "add_row"),
+    "convolve_transposed": (
+        "plane_word",
+        "embed",
+        "first_number",
+        "begin_sums",
+        "low_of",
+        "high_of",
+        "put_lines",
+        "band_of",
+        "add_row",
+    ),
     "convolve_weight": ("add_taps", "add_row"),
 }
 
