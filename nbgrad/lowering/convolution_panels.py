@@ -16,8 +16,8 @@ from .convolution_sizes import LARGE, Geometry, header, in_three, plane_tables, 
 
 __all__ = ["by_panels", "panel_plans"]
 
-# Bytes of a panel's weights that stay in the nearest cache, and of sums that stay in the next one, of so many places at least; places
-# whose terms are added to a sum of weights at a time, perhaps of several images; bytes of a line of the cache.
+# Bytes of a panel's weights that stay in the nearest cache, and of sums that stay in the next one, of so many places at least;
+# places whose terms are added to a sum of weights at a time, perhaps of several images; bytes of a line of the cache.
 NEAREST, NEXT, LEAST_PLACES, PLACES, LINE = 20480, 1 << 19, 64, 512, 64
 # Weights whose sums units share by panels, not by images, each of which would have all of them; into how many parts at most.
 HEAVY, MOST_PARTS = 1 << 16, 4
@@ -38,7 +38,7 @@ def kernel(which: str, dtype: str, step: int) -> int:
 @late
 def rows(dtype: str) -> int:
     """The address of the kernel that adds terms to rows, which the others call."""
-    from ..kernels.templates.convolve_panels import rows_kernel  # not by an import
+    from ..kernels.templates.tiles import rows_kernel  # not by an import
 
     return address(Program("rows_of_panels", rows_kernel(dtype), dtype, apart=True))
 

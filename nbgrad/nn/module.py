@@ -14,18 +14,7 @@ from ..graph.edges import RemovableHandle
 from .buffers import Buffer
 from .conversions import Convertible
 from .hooks import ForwardHook, HookTable, ModuleHooks
-from .members import (
-    BUFFER,
-    BUFFERS,
-    MODULE,
-    PARAMETER,
-    TRANSIENT,
-    MemberError,
-    MemberTable,
-    first_seen,
-    registered,
-    when_registered,
-)
+from .members import BUFFER, BUFFERS, MODULE, PARAMETER, TRANSIENT, MemberError, MemberTable, first_seen, registered, when_registered
 from .state import IncompatibleKeys, Stateful
 from .utils import zero_grads
 

@@ -18,8 +18,8 @@ sums in the next one.
 The record: words 0 to 32 as in NOTE [Planes], but 21 how many places are computed at a time, or of sums of weights added; of these
 24 into how many parts panels are divided, 25 elements from place to place of the long side with its channels last. Then 33 of how
 many channels terms are added at a time, or how many images follow one another, 34 panels of a group, 35-37 sizes of the kernel,
-38-40 dilation, 41 where in a unit's memory turned rows, or the long side, begin (bytes), 42 the address of ``rows_kernel``; tables
-begin at 43.
+38-40 dilation, 41 where in a unit's memory turned rows, or the long side, begin (bytes), 42 the address of ``rows_kernel`` of
+tiles.py; tables begin at 43.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from ..cpu.tiles import most_rows
 from ..texts import late_text
 from .convolve import helpers_of
 from .tiles import in_panels
 
-__all__ = ["panel_convolution_kernel", "panels_kernel", "rows_kernel"]
+__all__ = ["panel_convolution_kernel", "panels_kernel"]
 
 TABLES = 43  # the word of a record at which tables begin
 
@@ -366,36 +365,6 @@ CALLED = {
     ),
     "convolve_weight": ("add_taps", "add_row"),
 }
-
-
-def tiles_of(vectors: int, counts: tuple[int, ...]) -> list[str]:
-    """Lines that add the greatest outer tile of those sizes that what is left of a row has room for."""
-    lines = list[str]()
-    for count in counts:
-        lines.append(f"            {'elif' if lines else 'if'} left >= {count}:")
-        lines.append(f"                count = {count}")
-        lines.append(f"                outer_tile_T({count}, {vectors}, out, down, base, table, weights, terms)")
-    return lines
-
-
-@cache
-def rows_kernel(dtype: str) -> Callable:
-    """The kernel that adds terms to a row of any length: what all kernels over panels call, since LLVM takes long for its tiles.
-
-    Its arguments are words: vectors, length of the row, then those of ``outer_tile_T``. Of two vectors tiles have as many rows as
-    each other, or one less; of a single one, which only a last panel has, there are tiles of few sizes.
-    """
-    most = most_rows()
-    lines = ["def kernel(start, stop, args):", "    vectors, width, terms = (ARG0), (ARG1), (ARG7)"]
-    lines.append("    out, down, base, table, weights = (ARG2), (ARG3), (ARG4), (ARG5), (ARG6)")
-    lines += ["    x = 0", "    pieces = quotient(width + MOST_ROWS - 1, MOST_ROWS)", "    while x < width:", "        count = 0"]
-    lines += ["        left = width - x", "        if vectors == 2:", "            left = quotient(left + pieces - 1, pieces)"]
-    lines += [*tiles_of(2, tuple(range(most, 0, -1))), "        else:", *tiles_of(1, (most, most // 2, 2, 1))]
-    lines += ["        x += count", "        out += count * down", "        base += count * SIZE", "        pieces -= 1"]
-    text = "\n".join(lines) + "\n"
-    for k in range(8):
-        text = text.replace(f"(ARG{k})", f"pointer_word(args, {k})")
-    return late_text(in_panels(text, dtype), f"rows of panels {dtype}", {}, "kernel")[0]
 
 
 @cache
