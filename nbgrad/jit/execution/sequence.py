@@ -35,7 +35,7 @@ class Assembled:
     Attributes:
         call: ``call(*inputs)``, a native function: the results, one or a tuple of several, or what ``slow`` and ``recorded`` say.
         run: the same, where inputs are known to fit and nothing is recorded; None where a guard has stopped the steps.
-        again: ``again(slow, recorded)``, another ``call``, which says these.
+        again: ``again(slow, recorded)``, another ``call``, which says these, and which no mode keeps from running.
         steps, bytes: how many there are, and how much memory they share.
         code: NOTE [Sequence words] of native/sequences.py; ``launches``: whether all steps are launches, or loops.
         addresses: how many the steps know; ``room``: bytes of a block.
@@ -172,17 +172,17 @@ def assemble(
         tuple(map(taken, sheet.hosts)),
         room,
     )
-    when = expected.names, expected.cells, expected.words, (int(expected.records), *map(int, expected.flags)), special
+    when = expected.names, expected.cells, expected.words, (int(expected.records), *map(int, expected.flags))
     sources = [step.source for step in sheet.hosts if isinstance(step, Words)]
     where = stopped_of(sources), tuple([memory_on(device) for device in plan.rooms]), tuple(plan.rooms.values())
 
-    def made(slow: Callable, recorded: Callable | None) -> tuple[Callable, Callable]:
-        return native.sequence(*what, *when, slow, recorded, mode, *where)
+    def made(modes: list, slow: Callable, recorded: Callable | None) -> tuple[Callable, Callable]:
+        return native.sequence(*what, *when, modes, slow, recorded, mode, *where)
 
-    call, run = made(slow, recorded)
+    call, run = made(special, slow, recorded)
 
     def again(slow: Callable, recorded: Callable | None) -> Callable:
-        return made(slow, recorded)[0]
+        return made([], slow, recorded)[0]
 
     launches = all(isinstance(step, (Launch, Repeat)) for step in schedule.steps)
     return Assembled(call, run, again, len(schedule.steps), plan.size + sum(plan.rooms.values()), code, launches, known, room)
