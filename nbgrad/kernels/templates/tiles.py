@@ -2,7 +2,7 @@
 
 A tile (``kernels/cpu/tiles.py``) is of four rows and three vectors, so that twelve sums, three vectors and a number are in sixteen
 registers, and no sum waits for the one before; of four vectors with AVX-512, which has twice as many registers. Smaller ones are
-for what is left: three and two vectors rather than four and a single one, whose sums would wait.
+for what is left: three and two vectors rather than four and a single one, whose sums would wait. A single row has eight.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ def add_terms(many, count, out, down, base, lead, weights, across, terms):
             else:
                 TILE_T(4, 1, to, down, line, lead, weights, across, terms)
                 k += 1
+        elif left > 7:
+            TILE_T(1, 8, to, down, line, lead, weights, across, terms)
+            k += 8
         elif left > 3:
             TILE_T(1, 4, to, down, line, lead, weights, across, terms)
             k += 4
