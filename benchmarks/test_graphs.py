@@ -130,6 +130,33 @@ def by_hand():
     return lambda: run(rates, *start, 100)
 
 
+def test_variants_in_turn(compare):
+    """A module that is called with and without history in turn, in batches of two sizes: calls of four variants."""
+
+    def blocks(module):
+        parts = [[module.nn.LayerNorm(32), module.nn.Linear(32, 32), module.nn.SiLU()] for _ in range(4)]
+        return module.nn.Sequential(*sum(parts, []))
+
+    def steps(module, called):
+        large, small = (module.ones(n, 32) / 2 for n in (16, 8))
+
+        def run():
+            sums = [called(large).sum(), called(small).sum()]
+            with module.no_grad():
+                return [*sums, called(large).sum(), called(small).sum()]
+
+        for _ in range(3):
+            run()
+        return run
+
+    theirs, model = blocks(torch), blocks(nbgrad)
+    model.load_state_dict({name: nbgrad.tensor(x.numpy()) for name, x in theirs.state_dict().items()})
+    candidates = {"nbgrad": steps(nbgrad, nbgrad.compile(model)), "nbgrad, eager": steps(nbgrad, model)}
+    candidates["torch"] = steps(torch, theirs)
+    name = "compiled: 4 layers, two batch sizes, with and without history in turn"
+    compare(name, candidates, budget=0.3, peer="torch", tolerance=1e-3)
+
+
 def test_scan(compare):
     """A loop of numbers, of 100 trips, and the same unrolled."""
     (scanned, tensors), (unrolled, _) = (made(f"Lotka-Volterra, 100 steps {how}", nbgrad) for how in ("by scan", "unrolled"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace as _Namespace
 
+from .creation.casting import targets_of as _targets_of
 from .forward.tangents import are_tangents_seen as _is_fwd_grad_enabled, set_tangents_seen as _set_fwd_grad_enabled
 from .graph.saved import RawSaved as _RawSaved, increment_version as _increment_version, saved_tensors_hooks_enabled as _enabled
 from .graph.task import (
@@ -15,20 +16,35 @@ from .graph.task import (
     will_execute as _will_engine_execute_node,
 )
 from .modes.overrides import disabled as DisableTorchFunctionSubclass, function_on_plain as _disabled_torch_function_impl
+from .tensors.tensor import Tensor as _Tensor
 
 __all__ = [
     "DisableTorchFunctionSubclass",
+    "_TensorMeta",
     "_autograd",
     "_current_autograd_node",
     "_current_graph_task_execution_order",
     "_current_graph_task_id",
     "_disabled_torch_function_impl",
     "_get_current_graph_task_keep_graph",
+    "_get_tracing_state",
     "_increment_version",
+    "_nn",
     "_is_fwd_grad_enabled",
     "_is_multithreading_enabled",
+    "_log_api_usage_once",
     "_set_fwd_grad_enabled",
     "_will_engine_execute_node",
 ]
 
 _autograd = _Namespace(SavedTensor=_RawSaved, _saved_tensors_hooks_is_enabled=_enabled)
+_nn = _Namespace(_parse_to=_targets_of)
+_TensorMeta = type(_Tensor)
+
+
+def _get_tracing_state() -> None:
+    """None: captured programs are not told apart from those that run as they are."""
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Nothing is reported to anybody."""

@@ -45,6 +45,7 @@ from .methods.autograd_methods import install as _install_methods
 from .methods.install import FUNCTIONS as _functions, declare, install as _install
 from .methods.memory import release_memory
 from .methods.namespaces import PLACES as _places, install_namespaces as _install_namespaces
+from .methods.operation_namespaces import install_operation_namespaces as _install_operation_namespaces
 from .methods.public_names import public_names as _public_names
 from .methods.threads import get_num_interop_threads, get_num_threads, set_num_interop_threads, set_num_threads
 from .methods.torch_members import install_forms as _install_forms
@@ -75,15 +76,16 @@ globals().update(_public)
 globals().update(_public_names())
 globals().update(_install_forms())
 _place(__name__, globals())
-utils = _install_namespaces()
+globals().update(_install_namespaces())
+_install_operation_namespaces()
 
 
 # Modules that are imported when they are first asked for; of public paths of one name the places stand in namespaces.py.
 _lazy = {
     **{name: name for name in ("nn", "optim", "func", "jit", "testing", "cuda", "linalg", "special", "backends", "distributions")},
     **{name: name for name in ("amp", "array_api", "cpu", "fft", "integrate", "interop", "multiprocessing", "safetensors")},
-    **{name: name for name in ("signal", "sparse", "version", "__config__")},
-    **{path: place for path, place in _places.items() if place and "." not in path and not path.startswith("_")},
+    **{name: name for name in ("quasirandom", "signal", "sparse", "version", "__config__")},
+    **{path: place for path, place in _places.items() if place and "." not in path},
 }
 
 
@@ -91,18 +93,33 @@ _AUTOCAST = """autocast autocast_decrement_nesting autocast_increment_nesting cl
 get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled is_autocast_cpu_enabled is_autocast_enabled
 set_autocast_cache_enabled set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled
 set_autocast_gpu_dtype""".split()
+_CONDITIONS = (
+    "_check",
+    *(f"_check_{name}" for name in "index is_size not_implemented tensor_all tensor_all_with type value with".split()),
+)
+_SYMBOLS = (
+    "PyTorchFileReader",
+    "SymBool",
+    "SymFloat",
+    "SymInt",
+    *(f"sym_{name}" for name in "float int ite max min not sqrt sum".split()),
+)
 _LAYOUTS = "coo", "csr", "csc", "bsr", "bsc"
 # Functions of modules that are names of the package too, and are imported when they are first asked for.
 _late = {
     **dict.fromkeys(("compile", "associative_scan", "cond", "map", "scan", "while_loop"), "jit"),
     **dict.fromkeys(("bilinear", "channel_shuffle", "pdist", "rms_norm"), "nn.functional"),
     **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), "nn.functional"),
-    **dict.fromkeys(("binomial", "poisson"), "distributions.sampling"),
+    **dict.fromkeys(("_standard_gamma", "binomial", "poisson"), "distributions.sampling"),
     **dict.fromkeys(_AUTOCAST, "amp.autocast_mode"),
     "summary": "nn.summary",
     **dict.fromkeys(("hspmm", "smm", "spmm", "sspaddmm"), "sparse"),
     **dict.fromkeys([f"sparse_{name}" for name in _LAYOUTS], "sparse"),
     **dict.fromkeys([f"sparse_{name}_tensor" for name in (*_LAYOUTS, "compressed")], "sparse"),
+    **dict.fromkeys(_CONDITIONS, "base.conditions"),
+    **dict.fromkeys(("Event", "Stream"), "cuda"),
+    **dict.fromkeys(("ScriptFunction", "ScriptModule"), "utilities.scripting"),
+    **dict.fromkeys(_SYMBOLS, "utilities.symbols"),
     "GradScaler": "amp.grad_scaler",
     **dict.fromkeys([f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")], "signal.periodic"),
 }

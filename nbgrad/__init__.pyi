@@ -7,8 +7,8 @@ from . import (
     _C as _C, amp as amp, array_api as array_api, autograd as autograd, backends as backends, cache as cache, cpu as cpu,
     cuda as cuda, distributions as distributions, fft as fft, func as func, graph as graph, integrate as integrate,
     interop as interop, jit as jit, linalg as linalg, multiprocessing as multiprocessing, nn as nn, optim as optim,
-    safetensors as safetensors, signal as signal, sparse as sparse, special as special, testing as testing, utils as utils,
-    version as version,
+    quasirandom as quasirandom, safetensors as safetensors, signal as signal, sparse as sparse, special as special,
+    testing as testing, utils as utils, version as version,
 )
 from ._version import __version__ as __version__
 from .accumulate import enforce_grad_layout_policy as enforce_grad_layout_policy
@@ -84,6 +84,7 @@ from .creation.generators import (
     Generator as Generator, default_generator as default_generator, fork_rng as fork_rng, get_rng_state as get_rng_state,
     initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state,
 )
+from .creation.mapped_files import from_file as from_file
 from .creation.numpy_exchange import from_numpy as from_numpy
 from .creation.sequences import logspace as logspace
 from .cuda import accelerator as accelerator
@@ -102,6 +103,7 @@ from .lowering.counts import Histogram
 from .methods import memory as memory, pytree as pytree, random as random, return_types as return_types
 from .methods.files import load as load, save as save, serialization as serialization
 from .methods.install import declare as declare
+from .methods.lobpcg import lobpcg as lobpcg
 from .methods.low_rank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from .methods.memory import release_memory as release_memory
 from .methods.plain_functions import (

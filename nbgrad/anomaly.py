@@ -18,7 +18,6 @@ import os
 import struct
 import sys
 import traceback
-import warnings
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -32,6 +31,7 @@ from .autograd.device_nans import DeviceSearch
 from .base.bounded import keep
 from .base.errors import ArgumentError, GradError
 from .base.locks import new_lock
+from .base.user_stack import warn_user
 from .engine import run_as_walk_does
 from .graph.edges import Node
 from .graph.node import name_of
@@ -331,7 +331,7 @@ def report(node: Any, error: BaseException) -> None:
     """Warn where the failed node was recorded, and the nodes that induced it; where warnings are errors, a note on the error."""
     for text in reports(node):
         try:
-            warnings.warn(text, UserWarning, stacklevel=levels_to_user())
+            warn_user(text)
         except UserWarning:
             error.add_note(text)
 
@@ -351,14 +351,6 @@ def reports(node: Any) -> Iterator[str]:
             yield f"{what} {name}. Traceback of forward call that {caused}:\n{''.join(lines)}"
         node = facts.get("parent_")
         what, caused = "Previous calculation was induced by", "induced the previous calculation"
-
-
-def levels_to_user() -> int:
-    """``stacklevel`` of the nearest frame outside of nbgrad, for the caller."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and is_ours(frame.f_code.co_filename):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 # ---- the mode ------------------------------------------------------------------------------------------------------
@@ -462,11 +454,7 @@ class detect_anomaly:  # torch's name
 
     def __init__(self, check_nan: bool = True):
         self.prev, self.prev_check_nan, self.check_nan = _mode.enabled, _mode.check_nan, check_nan
-        warnings.warn(
-            "detect_anomaly: anomaly mode is on; it slows recording and backward down. Hint: it is meant for debugging.",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn_user("detect_anomaly: anomaly mode is on; it slows recording and backward down. Hint: it is meant for debugging.")
 
     def __enter__(self) -> None:
         set_anomaly_enabled(True, self.check_nan)

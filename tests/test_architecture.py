@@ -72,8 +72,8 @@ LAYERS = (
     ("testing", "comparisons"),
     ("__init__", "the public names"),
     (
-        "nn optim amp linalg special fft signal data distributions multiprocessing sparse integrate safetensors interop array_api "
-        "utilities",
+        "nn optim amp linalg special fft signal data distributions multiprocessing sparse integrate quasirandom safetensors "
+        "interop array_api utilities",
         "written in the public names",
     ),
     ("cubins", "every CUDA kernel of the table, compiled and inspected"),
@@ -103,7 +103,7 @@ CONFINED = {
     "llvmlite": ("kernels", "native"),
     "ml_dtypes": ("base.dtypes",),
     "rich": ("cubins.command",),
-    "scipy": ("optim.constraints", "optim.minimize"),
+    "scipy": ("optim.constraints", "optim.minimize", "quasirandom"),
 }
 NOWHERE = ("numba.cuda", "torch", "jax", "matplotlib", "pytest")
 

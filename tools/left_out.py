@@ -99,15 +99,17 @@ rrelu rrelu_ max_pool1d_with_indices slice_inverse is_vulkan_available
 nn.functional.*_with_indices
 = `return_indices=True`
 
-linalg.ldl_* lobpcg
+linalg.ldl_*
 = rarely used decompositions
 
 eig symeig lstsq matrix_rank solve
 = torch left them as errors: `linalg` has them
 
-return_types from_file hash_tensor quasirandom range func.rearrange
-random.thread_safe_generator thread_safe_generator
+return_types hash_tensor random.thread_safe_generator thread_safe_generator
 = not there yet
+
+range
+= torch gives it up: `arange`, which does not reach its end
 
 Event Stream StreamObjType DeviceObjType AcceleratorError accelerator.Graph accelerator.device_index accelerator.get_*
 accelerator.empty_host_cache accelerator.graphs accelerator.memory accelerator.reset_accumulated_memory_stats mtia
@@ -124,7 +126,8 @@ cuda.utilization
 
 cuda.nccl cuda.gds cuda.tunable cuda.jiterator cuda.cuda* cuda.check_error cuda.CudaError cuda.DeferredCudaCallError
 cuda.current_*_handle cuda.default_generators cuda.*reen*ontext* cuda.get_arch_list cuda.get_gencode_flags cuda.has_*
-cuda.is_tf32_supported cuda.profiler cuda.sparse nn.attention.* backends.cusparselt backends.kleidiai backends.miopen
+cuda.is_tf32_supported cuda.profiler cuda.sparse nn.attention.*flash_attention* nn.attention.*efficient_attention*
+nn.attention.SDPAParams nn.attention.WARN* backends.cusparselt backends.kleidiai backends.miopen
 backends.python_native
 = torch's own libraries on a GPU
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from .. import bfloat16, float16
 from ..base.dtypes import DType
 from ..base.errors import ArgumentError, DeviceError
 from ..base.grad_mode import decorate
+from ..base.user_stack import warn_user
 from ..cuda import is_available
 from ..methods.pytree import tree_map_only
 from ..modes.autocast import Region, casting, is_eligible
@@ -112,10 +112,10 @@ class autocast:  # torch's name
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
         self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         if enabled and not PRESENT[device_type]():
-            warnings.warn(f"{name}: there is no GPU, nothing is converted. Hint: device_type='cpu'.", stacklevel=2)
+            warn_user(f"{name}: there is no GPU, nothing is converted. Hint: device_type='cpu'.")
             enabled = False
         elif enabled and self.fast_dtype not in HALVES:
-            warnings.warn(f"{name}: dtype is {self.fast_dtype}, expected bfloat16 or float16; nothing is converted.", stacklevel=2)
+            warn_user(f"{name}: dtype is {self.fast_dtype}, expected bfloat16 or float16; nothing is converted.")
             enabled = False
         self._enabled = enabled
         self._before: list[Any] = []  # of each entry, since one object may be entered again

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from enum import Enum
@@ -10,6 +9,7 @@ from typing import Any
 
 from .. import Tensor, finfo, float32, full, no_grad
 from ..base.errors import ArgumentError, NamingError, NotSupportedError, RangeError, UsageError
+from ..base.user_stack import warn_user
 from ..cuda import is_available
 from .autocast_mode import PRESENT
 
@@ -85,7 +85,7 @@ class GradScaler:
     ) -> None:
         self._device, self._enabled = device, enabled
         if enabled and not PRESENT.get(device, is_available)():
-            warnings.warn("GradScaler: there is no GPU, nothing is scaled. Hint: GradScaler('cpu').", stacklevel=2)
+            warn_user("GradScaler: there is no GPU, nothing is scaled. Hint: GradScaler('cpu').")
             self._enabled = False
         if growth_factor <= 1.0:
             raise RangeError(f"GradScaler: growth_factor is {growth_factor}, expected more than 1.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
@@ -13,6 +12,7 @@ from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DeviceError, DTypeError, GradError, RangeError, RootError, ShapeError
 from ..base.function_attributes import attach
 from ..base.grad_mode import mode, refuse_in_transform, special, unusual
+from ..base.user_stack import warn_user
 from ..batch.gradients import with_batched_cotangents, with_batched_tensors
 from ..batch.tensors import has_batched
 from ..engine import describe, run_backward
@@ -90,11 +90,9 @@ def backward(
     seeds = make_seeds("backward", tensors, grad_tensors, create_graph)
     if create_graph:
         create_graph = True  # what native code asks for
-        warnings.warn(
+        warn_user(
             "backward(create_graph=True) makes a reference cycle between a leaf and its gradient. "
-            "Hint: use nbgrad.grad, or set .grad = None afterwards.",
-            UserWarning,
-            stacklevel=2,
+            "Hint: use nbgrad.grad, or set .grad = None afterwards."
         )
     keep = create_graph if retain_graph is None else retain_graph
     (run_compiled if compiled else run_backward)(seeds, keep, create_graph, None, None if inputs is None else sinks_of(inputs))
@@ -112,7 +110,7 @@ def renamed_cotangents(grad_tensors, grad_variables):
     Raises:
         GradError: under both.
     """
-    warnings.warn("backward: grad_variables is the old name of grad_tensors. Hint: use the new one.", FutureWarning, stacklevel=3)
+    warn_user("backward: grad_variables is the old name of grad_tensors. Hint: use the new one.", FutureWarning)
     if grad_tensors is not None:
         raise GradError("backward: got both grad_tensors and grad_variables, its old name; expected one of them.")
     return grad_variables
@@ -195,7 +193,7 @@ def grad(
         found = grad_of_values(places, outputs, grad_outputs, settings, compiled)
         return dict(zip(inputs, found)) if type(inputs) is dict else found
     if not only_inputs:
-        warnings.warn("grad: only_inputs is ignored; gradients are always of inputs only.", FutureWarning, stacklevel=2)
+        warn_user("grad: only_inputs is ignored; gradients are always of inputs only.", FutureWarning)
     if is_grads_batched or unusual:
         outputs = outputs if isinstance(outputs, Tensor) else as_sequence("grad", "roots", outputs)
         inputs = inputs if isinstance(inputs, (Tensor, dict)) else places
@@ -537,6 +535,8 @@ class Variable(metaclass=VariableMeta):
             raise ArgumentError(f"Variable: expected a Tensor, got {type(data).__name__}. Hint: nbgrad.tensor(data).")
         if requires_grad:
             require_differentiable("Variable", data.layout.dtype)
+        if volatile:
+            warn_user("Variable: volatile has no effect. Hint: compute under nbgrad.no_grad().")
         x = native.alias(data)
         x._needs_grad_ = bool(requires_grad)
         return x

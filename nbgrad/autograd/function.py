@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from copy import copy
 from typing import Any, Callable
 
 from ..base.errors import ArgumentError, GradError
 from ..base.grad_mode import mode, special
+from ..base.user_stack import warn_user
 from ..graph.edges import requires_grad
 from ..modes.interpreters import Call, interpret, is_marked
 from ..tensors.tensor import Tensor
@@ -129,10 +129,8 @@ class Function:
     _op_: CustomFunction
 
     def __init__(self, *args, **kwargs):
-        warnings.warn(
-            f"{type(self).__name__}: Functions need no instances. Hint: call {type(self).__name__}.apply(...).",
-            DeprecationWarning,
-            stacklevel=2,
+        warn_user(
+            f"{type(self).__name__}: Functions need no instances. Hint: call {type(self).__name__}.apply(...).", DeprecationWarning
         )
 
     def __call__(self, *args, **kwargs):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Callable, Sequence
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, GradError, VersionError
 from ..base.grad_mode import capture_of_thread, mode, traces
+from ..base.user_stack import warn_user
 from ..engine import owned, validate_gradient
 from ..graph.collecting import Collector
 from ..graph.edges import Edge, edge_of, number_node, requires_grad
@@ -92,10 +92,8 @@ class FunctionCtx:
 
     def mark_shared_storage(self, *pairs: tuple) -> None:
         """Retired: which results share memory with inputs is found out without it."""
-        warnings.warn(
-            "mark_shared_storage: has no effect. Results that share memory with inputs are recognised as views.",
-            FutureWarning,
-            stacklevel=2,
+        warn_user(
+            "mark_shared_storage: has no effect. Results that share memory with inputs are recognised as views.", FutureWarning
         )
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
@@ -279,7 +277,7 @@ class BackwardCFunction(Node, FunctionCtx):
     @property
     def saved_variables(self) -> tuple:
         """The old name of ``saved_tensors``."""
-        warnings.warn("saved_variables: the name is saved_tensors.", DeprecationWarning, stacklevel=2)
+        warn_user("saved_variables: the name is saved_tensors.", DeprecationWarning)
         return self.saved_tensors
 
     @property

@@ -7,7 +7,6 @@ are the row's entries for the two coordinates of the input. That is the conjugat
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Callable, Iterable, NamedTuple, Sequence
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import complex128, float64
 from ..base.errors import ArgumentError, GradError, RangeError, require_callable
+from ..base.user_stack import warn_user
 from ..graph.edges import requires_grad
 from ..tensors.arrays import array_of, tensor_of, values_of
 from ..tensors.layout import layout_of
@@ -128,11 +128,10 @@ def varied_arguments(arguments: tuple) -> list[Varied]:
         )
     for position, x in varied:
         if x.layout.dtype not in (float64, complex128):
-            warnings.warn(
+            warn_user(
                 f"gradcheck: input {position} is {x.layout.dtype.name}, so the differences have few right digits and the "
                 "check is coarse. Hint: x.double().",
                 SinglePrecisionWarning,
-                stacklevel=4,
             )
         if x.layout.expanded:
             raise GradError(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Callable
 
 import numpy as np
 
 from ..base.errors import RangeError
 from ..base.grad_mode import no_grad
+from ..base.user_stack import warn_user
 from ..graph.edges import requires_grad
 from ..tensors.arrays import tensor_of, values_of
 from ..tensors.tensor import Tensor
@@ -146,6 +146,4 @@ def require_unit(op: str, grad_out: float) -> None:
 
 def warn_of_age(op: str) -> None:
     """These functions were never meant for users."""
-    warnings.warn(
-        f"{op}: is kept for old programs. Hint: nbgrad.gradcheck, or nbgrad.functional.jacobian.", FutureWarning, stacklevel=3
-    )
+    warn_user(f"{op}: is kept for old programs. Hint: nbgrad.gradcheck, or nbgrad.functional.jacobian.", FutureWarning)

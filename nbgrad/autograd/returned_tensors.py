@@ -12,12 +12,12 @@ Views among the results cannot be replayed: in-place writes to them are refused 
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, GradError, InplaceError
 from ..base.grad_mode import mode, special
+from ..base.user_stack import warn_user
 from ..graph.edges import Edge, edge_of, number_node, requires_grad
 from ..graph.node import Node, Rule, blank_node, name_of
 from ..graph.saved import active_hooks, count_write
@@ -121,11 +121,7 @@ def without_history(x: Tensor, is_input: bool, is_dirty: bool) -> Tensor:
 def written_result(ctx: BackwardCFunction, args: tuple, k: int, x: Tensor, is_input: bool) -> Tensor:
     """A tensor that ``forward`` changed in place: it, or its base, gets the history."""
     if not is_input:
-        warnings.warn(
-            f"{ctx._rule_.name}: a tensor marked dirty is no input, which has no effect. Hint: mark inputs alone.",
-            UserWarning,
-            stacklevel=4,
-        )
+        warn_user(f"{ctx._rule_.name}: a tensor marked dirty is no input, which has no effect. Hint: mark inputs alone.")
     check_inplace(ctx._rule_.name, x, True)
     if not (is_view(x) and x._needs_grad_ is ASK):
         rebase(x, result_edge(ctx, k), None, None)

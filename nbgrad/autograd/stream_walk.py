@@ -13,13 +13,13 @@ NOTE [Streams of a pass]:
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import accumulate as accumulation
 from ..base.calls import CALLS
 from ..base.compat import Settings
+from ..base.user_stack import warn_user
 from ..engine import hooked_meanwhile, receive, run_as_walk_does, run_special, settle, walk, walks, watchers
 from ..graph.edges import AccumulateGrad, Node
 from ..graph.noting import choice_of, note_streams
@@ -203,11 +203,9 @@ def order_behind(heap: HeapOfCard, stream: StreamOfCard, event: int) -> None:
 def warn_of_streams() -> None:
     """Warn, once, of a leaf whose gradient comes from another stream."""
     Settings.warns_of_streams = False
-    warnings.warn(
+    warn_user(
         "AccumulateGrad: a gradient was computed on another stream than the leaf was first used on, which waits for it. "
-        "Hint: use a parameter on one stream, or nbgrad.graph.set_warn_on_accumulate_grad_stream_mismatch(False).",
-        UserWarning,
-        stacklevel=2,
+        "Hint: use a parameter on one stream, or nbgrad.graph.set_warn_on_accumulate_grad_stream_mismatch(False)."
     )
 
 

@@ -7,7 +7,11 @@
 
 from __future__ import annotations
 
-__all__ = ["device_count", "empty_cache", "is_available", "is_in_onnx_export", "manual_seed", "synchronize"]
+from typing import Any
+
+from ..base.errors import NotSupportedError
+
+__all__ = ["device_count", "empty_cache", "export", "is_available", "is_in_onnx_export", "manual_seed", "synchronize"]
 
 
 def is_available() -> bool:
@@ -35,3 +39,12 @@ def synchronize() -> None:
 def is_in_onnx_export() -> bool:
     """False: nothing is exported to ONNX, for which models take other ways."""
     return False
+
+
+def export(*args: Any, **kwargs: Any) -> None:
+    """Not there.
+
+    Raises:
+        NotSupportedError: always.
+    """
+    raise NotSupportedError("onnx.export: nothing is exported to ONNX. Hint: nbgrad.jit.save writes a compiled function to a file.")

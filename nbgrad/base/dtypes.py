@@ -32,6 +32,11 @@ __all__ = [
     "bfloat16",
     "float32",
     "float64",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
     "complex64",
     "complex128",
     "promote_types",
@@ -88,6 +93,11 @@ class DType:
     def __reduce__(self):
         return dtype_of, (self.name,)
 
+    @property
+    def char(self) -> str:
+        """NumPy's letter, by which SciPy chooses the function for an operand."""
+        return self.numpy.char
+
     def to_real(self) -> DType:
         """The real type of the same precision."""
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
@@ -112,6 +122,26 @@ float32 = DType("float32", np.dtype(np.float32), FLOATING)
 float64 = DType("float64", np.dtype(np.float64), FLOATING)
 complex64 = DType("complex64", np.dtype(np.complex64), COMPLEX)
 complex128 = DType("complex128", np.dtype(np.complex128), COMPLEX)
+
+
+class AbsentDType:
+    """An element type of torch that no tensor here has: a name, which programs compare with the dtypes of tensors, and its limits."""
+
+    is_floating_point, is_complex, itemsize = True, False, 1
+
+    def __init__(self, name: str):
+        self.name, self.numpy = name, np.dtype(getattr(ml_dtypes, name))
+
+    def __repr__(self) -> str:
+        return f"nbgrad.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+float8_e4m3fn, float8_e5m2 = AbsentDType("float8_e4m3fn"), AbsentDType("float8_e5m2")
+float8_e4m3fnuz, float8_e5m2fnuz = AbsentDType("float8_e4m3fnuz"), AbsentDType("float8_e5m2fnuz")
+float8_e8m0fnu = AbsentDType("float8_e8m0fnu")
 
 UNSIGNED = (uint16, uint32, uint64)  # of which no release has kernels made before they are asked for
 DTYPES = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128, *UNSIGNED)
@@ -303,15 +333,16 @@ class finfo:
     3.4028234663852886e+38
     """
 
-    def __init__(self, dtype: DType | None = None):
-        dtype = (dtype_of(dtype) if dtype is not None else _default).to_real()
+    def __init__(self, dtype: DType | AbsentDType | None = None):
+        if not isinstance(dtype, AbsentDType):
+            dtype = (dtype_of(dtype) if dtype is not None else _default).to_real()
         if not dtype.is_floating_point:
             raise ArgumentError(f"finfo: {dtype} is not a floating dtype. Hint: use iinfo.")
         info = ml_dtypes.finfo(dtype.numpy)
         self.dtype, self.bits = dtype.name, info.bits
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = 10.0**-info.precision
+        self.resolution = 1.0 if info.bits == 8 else 10.0**-info.precision
 
     def __repr__(self) -> str:
         limits = ", ".join(

@@ -44,6 +44,7 @@ __all__ = [
     "RootError",
     "UsageError",
     "LeafError",
+    "LibraryError",
     "LinAlgError",
 ]
 
@@ -181,6 +182,10 @@ class LinAlgError(NbgradError):
 
 class NotSupportedError(NbgradError, NotImplementedError):
     """Something that nbgrad does not have (yet); the message says what to use instead."""
+
+
+class LibraryError(NotSupportedError, OSError):
+    """A library of machine code, which is not loaded: operations are made in Python."""
 
 
 def require_callable(op: str, function: object) -> None:

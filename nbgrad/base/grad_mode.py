@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-import warnings
 from typing import Any, Callable, Self, TypeVar, overload
 
 from .errors import ArgumentError, GradError
 from .locks import new_lock
+from .user_stack import warn_user
 
 __all__ = [
     "Kept",
@@ -216,11 +216,10 @@ def decorate(context: Callable[[], Any], function: Any) -> Any:
 
 def decorate_class(context: Callable[[], Any], cls: type) -> Callable:
     """A function that makes instances inside ``context()``."""
-    warnings.warn(
+    warn_user(
         f"{cls.__name__}: decorating a class is deprecated; its constructor alone runs in the mode. "
         "Hint: decorate functions and methods.",
         FutureWarning,
-        stacklevel=4,
     )
 
     @functools.wraps(cls, updated=())

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from types import FrameType
 
-__all__ = ["frames_below_user", "user_stack"]
+__all__ = ["frames_below_user", "user_stack", "warn_user"]
 
 # Files whose frames say nothing to the user: the package, its generated text, and what runs context managers.
 OWN = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<nbgrad", contextlib.__file__)
@@ -32,3 +33,11 @@ def frames_below_user() -> list[FrameType]:
         frames.append(frame)
         frame = frame.f_back  # type: ignore[assignment]
     return frames[::-1]
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line of the program that has called this package, however many frames lie between.
+
+    Python shows a warning once for each line: at a line of this package, other places of the program would stay silent.
+    """
+    warnings.warn(message, category, stacklevel=len(frames_below_user()) + 1)

@@ -9,7 +9,6 @@ stands among index tensors.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import bool_, int64, uint8
 from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError, SubscriptError
 from ..base.grad_mode import capture_of_thread, mode, special, traces
+from ..base.user_stack import warn_user
 from ..graph.edges import requires_grad
 from ..lowering.index_walks import array_of, points_shape, positions_tensor
 from ..lowering.index_writers import scalar_values
@@ -189,11 +189,9 @@ def parts_of(key: Any) -> tuple:
         return (key,)
     if not any(part is None or part is Ellipsis or isinstance(part, INDEX_PARTS) for part in key):
         return (key,)
-    warnings.warn(
+    warn_user(
         "index: a list that holds more than numbers is read as a tuple, unlike in NumPy. Hint: x[tuple(key)], or "
-        "x[nbgrad.tensor(key)] for one index tensor.",
-        UserWarning,
-        stacklevel=4,
+        "x[nbgrad.tensor(key)] for one index tensor."
     )
     return tuple(key)
 
@@ -335,7 +333,7 @@ def mask_indices(mask: Tensor, x: Tensor, dim: int) -> tuple[Tensor, ...]:
 def check_mask(mask: Tensor, x: Tensor, dim: int) -> None:
     """Refuse a mask whose shape is not that of the dimensions it selects from."""
     if mask.layout.dtype is uint8:
-        warnings.warn("indexing with uint8 masks is deprecated. Hint: mask.to(nbgrad.bool).", UserWarning, stacklevel=5)
+        warn_user("indexing with uint8 masks is deprecated. Hint: mask.to(nbgrad.bool).")
     met = x.layout.shape[dim : dim + mask.layout.ndim]
     if mask.layout.shape != met:
         shape = list(mask.layout.shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import UNSIGNED, DType, bool_, complex64, dtype_of
 from ..base.errors import ArgumentError
+from ..base.user_stack import warn_user
 from ..tensors.memory_format import MemoryFormat, contiguous_format, order_of, preserve_format, strides_of
 from ..tensors.storage import CPU, Device, default_device, device as device_of
 from ..tensors.tensor import Tensor
@@ -43,7 +43,7 @@ def convert(x: Tensor, dtype: DType, copy: bool = False) -> Tensor:
     if dtype is x.layout.dtype:
         return CALLS["clone"](x) if copy else x
     if x.layout.dtype.is_complex and dtype.category < complex64.category and dtype is not bool_:
-        warnings.warn("to: a complex tensor becomes real and loses its imaginary part. Hint: x.real.", UserWarning, stacklevel=3)
+        warn_user("to: a complex tensor becomes real and loses its imaginary part. Hint: x.real.")
     return CALLS["to_dtype"](x, dtype)
 
 
@@ -80,7 +80,7 @@ def to(
     if given and isinstance(given[0], Tensor):
         other = given.pop(0)
     else:
-        if given and (isinstance(given[0], (str, Device)) or type(given[0]) is int or (len(given) > 1 and given[0] is None)):
+        if given and (isinstance(given[0], (str, Device)) or type(given[0]) is int or given[0] is None):
             device = given.pop(0)
         if given and is_dtype(given[0]):
             dtype = given.pop(0)
@@ -96,6 +96,29 @@ def to(
     if away:
         converted = moved("to", converted, target, non_blocking)
     return arranged(converted, memory_format)
+
+
+def targets_of(
+    *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, memory_format: MemoryFormat | None = None
+) -> tuple[Device | None, DType | None, bool, MemoryFormat | None]:
+    """What ``to`` of a module is told: a device, a dtype, whether its copies need not be waited for, an order in memory.
+
+    Args:
+        args: a device, a dtype, or a tensor whose they are; then a dtype, and ``non_blocking``.
+
+    >>> targets_of("cpu", float64)
+    (device(type='cpu'), nbgrad.float64, False, None)
+    """
+    for given in args:
+        if isinstance(given, DType):
+            dtype = given
+        elif isinstance(given, Tensor):
+            dtype, device = given.dtype, given.device
+        elif isinstance(given, bool):
+            non_blocking = given
+        elif given is not None:
+            device = given
+    return None if device is None else device_of(device), dtype, non_blocking, memory_format
 
 
 def type_(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:

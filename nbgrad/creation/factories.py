@@ -19,10 +19,12 @@ from ..tensors.layout import layout_of, sparse_marks
 from ..tensors.memory_format import MemoryFormat, order_of, strides_of
 from ..tensors.storage import CPU, Device
 from ..tensors.tensor import Tensor, is_sparse, new_tensor
+from ..tensors.untyped import UntypedStorage
 from .allocation import empty_of, into, layout_for, layout_like, leaf, new_full, shape_of
 from .constants import filled_like, like, numbered, sized, sized_like
 from .fitted_numbers import dtype_of_fill, fit_number, is_followed, of_number
 from .from_data import as_tensor, asarray, frombuffer, of_alike, tensor, there
+from .mapped_files import from_file, storage_from_file
 from .numpy_exchange import from_numpy
 from .sequences import arange, linspace, logspace, python_number
 
@@ -423,6 +425,7 @@ FUNCTIONS = {
         eye,
         from_numpy,
         frombuffer,
+        from_file,
         full,
         full_like,
         linspace,
@@ -441,6 +444,7 @@ def install_creation() -> dict:
     """Hang the ``new_*`` methods on Tensor; return the public functions by name."""
     for name, method in METHODS.items():
         setattr(Tensor, name, method)
+    UntypedStorage.from_file = staticmethod(storage_from_file)  # type: ignore[attr-defined]
     return FUNCTIONS
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Iterator
 
 import numpy as np
@@ -11,6 +10,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import BOOL, INTEGER, DType, DTypeLike, dtype_of, get_default_dtype, int64, promote_types, result_dtype, uint64
 from ..base.errors import ArgumentError, RangeError, ShapeError
 from ..base.grad_mode import capture_of_thread, traces
+from ..base.user_stack import warn_user
 from ..graph.edges import requires_grad as has_grad
 from ..modes.interpreters import has_tangent
 from ..modes.numbers import Number, plain
@@ -76,16 +76,17 @@ def tensor(
         copied = live.clone(memory_format=contiguous_format)
         return leaf("tensor", copied, requires_grad, pin_memory)
     if isinstance(data, Tensor):
-        warnings.warn("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.", UserWarning, stacklevel=2)
+        warn_user("tensor: a tensor is copied and detached. Hint: x.detach().clone() says so.")
         if traces and is_watched(data):
             made = data.detach().clone(memory_format=contiguous_format)
             return leaf("tensor", made if dtype is None else CALLS["to_dtype"](made, dtype_of(dtype)), requires_grad, pin_memory)
     elif hasattr(data, INTERFACE):
         return leaf("tensor", asarray(data, dtype=dtype, device=device, copy=True).detach(), requires_grad, pin_memory)
-    array = plain_array(data)
-    dtype = infer_dtype(data, array) if dtype is None else dtype_of(dtype)
+    known = data if isinstance(data, Tensor) else without_tensors(data)
+    array = plain_array(known)
+    dtype = infer_dtype(known, array) if dtype is None else dtype_of(dtype)
     if dtype is uint64 and array.dtype.kind == "f":
-        array = whole_numbers(data, array)
+        array = whole_numbers(known, array)
     if not isinstance(data, (np.ndarray, Tensor)):
         check_range(array, dtype)
     with np.errstate(all="ignore"):  # what is too large for a floating dtype becomes infinite
@@ -138,7 +139,7 @@ def of_alike(data) -> Tensor | None:
 
 
 def plain_array(data) -> np.ndarray:
-    """``data`` as an array of numbers, in the widest dtype of its kind.
+    """What ``without_tensors`` gives, or a tensor, as an array of numbers, in the widest dtype of its kind.
 
     Raises:
         ArgumentError, RangeError: see ``tensor``.
@@ -148,8 +149,6 @@ def plain_array(data) -> np.ndarray:
         return np.asarray(data)
     if isinstance(data, Tensor):
         return values_of(data)
-    if not isinstance(data, (bool, int, float, complex)):
-        data = without_tensors(data)
     try:
         array = np.array(data)
     except ValueError:
@@ -193,7 +192,9 @@ def whole_numbers(data: Any, array: np.ndarray) -> np.ndarray:
 
 
 def without_tensors(data):
-    """Nested sequences with arrays in the place of tensors.
+    """Nested lists, tuples and ranges of numbers and arrays.
+
+    Arrays stand for tensors and for what has ``__array__``, lists for other sequences.
 
     Raises:
         ArgumentError: something that is neither number, sequence, array nor tensor.
@@ -202,10 +203,9 @@ def without_tensors(data):
         return data if NUMBERS.issuperset(map(type, data)) else [without_tensors(each) for each in data]
     if isinstance(data, Tensor):
         if has_grad(data) or data._meta_ is not None and has_tangent(data):
-            warnings.warn(
+            warn_user(
                 "tensor: tensors that require grad, or are dual, are copied without their history. Hint: stack them, or "
-                "detach() them.",
-                stacklevel=4,
+                "detach() them."
             )
         if data.layout.numel != 1:
             raise ShapeError(
@@ -224,7 +224,7 @@ def without_tensors(data):
 
 def infer_dtype(data, array: np.ndarray) -> DType:
     """The dtype of data that names none: that of its arrays, and the default ones of Python's numbers, promoted."""
-    if isinstance(data, (np.ndarray, np.generic, Tensor)) or hasattr(data, "__array__"):
+    if isinstance(data, (np.ndarray, np.generic, Tensor)):
         return dtype_of(array.dtype)
     found, kinds = set[DType](), set[type]()
     collect_dtypes(data, found, kinds)
@@ -244,7 +244,7 @@ def collect_dtypes(data, found: set[DType], kinds: set[type]) -> None:
     for each in members:
         if isinstance(each, SEQUENCES):
             collect_dtypes(each, found, kinds)
-        elif isinstance(each, (Tensor, np.ndarray)):
+        elif isinstance(each, np.ndarray):
             found.add(dtype_of(each.dtype))
         else:
             found.add(dtype_of_number(each))

@@ -10,9 +10,11 @@ from typing import Any
 from ..autograd import stream_walk as stream_walk
 from ..autograd.graphed import make_graphed_callables
 from ..base.errors import OutOfMemoryError
+from ..creation.generators import default_generator_on
 from ..methods import nvtx as nvtx
 from ..methods.namespaces import module_below
 from ..methods.typed_constructors import constructor, dtype_called
+from ..tensors.storage import device as device_named
 from ..tensors.cuda_graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
 from ..tensors.streams import (
     Event,
@@ -137,7 +139,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """torch's path ``nbgrad.cuda.amp``, and the old constructors ``nbgrad.cuda.FloatTensor``."""
+    """torch's path ``nbgrad.cuda.amp``, the generators of all GPUs, and the old constructors ``nbgrad.cuda.FloatTensor``."""
+    if name == "default_generators":
+        return tuple([default_generator_on(device_named("cuda", k)) for k in range(device_count())])
     dtype = dtype_called(name)
     if dtype is None:
         return module_below(__name__, name)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.errors import ArgumentError
+from ..base.user_stack import warn_user
 from ..creation.casting import on_device
 from ..kernels.cuda.presence import has_driver
 from ..tensors.choices import current
@@ -70,7 +70,7 @@ def warn_of_what_is_missing() -> None:
     from ..kernels.cuda.host import missing
 
     if (reason := missing()) is not None:
-        warnings.warn(reason, UserWarning, stacklevel=4)
+        warn_user(reason)
 
 
 def is_initialized() -> bool:

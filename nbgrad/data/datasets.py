@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +13,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import DatasetError, DimError, NotSupportedError, RangeError
+from ..base.user_stack import warn_user
 
 __all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset", "random_split"]
 
@@ -257,7 +257,7 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: nbgrad.Gener
             sizes[position % len(sizes)] += 1
         for position, size in enumerate(sizes):
             if size == 0:
-                warnings.warn(f"random_split: the length of the split at index {position} is 0.", stacklevel=2)
+                warn_user(f"random_split: the length of the split at index {position} is 0.")
         lengths = sizes
     if sum(lengths) != count or not all(hasattr(length, "__index__") and length >= 0 for length in lengths):
         raise RangeError(

@@ -19,6 +19,12 @@ __all__ = ["Fetch", "IterableFetch", "fetch_of"]
 Fetch = Callable[[Any], Any]
 
 
+class _DatasetKind:  # torch's name
+    """Whether samples come by index or as a stream."""
+
+    Map, Iterable = 0, 1
+
+
 def fetch_of(dataset: Any, is_stream: bool, batched: bool, collate_fn: Callable, drop_last: bool) -> Fetch:
     """What gives the batch, or the sample, of what a sampler gives."""
     if is_stream:

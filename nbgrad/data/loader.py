@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any, Generic, TypeVar
@@ -11,9 +10,10 @@ from typing import Any, Generic, TypeVar
 import nbgrad
 
 from ..base.errors import ArgumentError, RangeError, require_callable
+from ..base.user_stack import warn_user
 from .collate import default_collate, default_convert
 from .datasets import IterableDataset
-from .fetch import Fetch, fetch_of
+from .fetch import _DatasetKind
 from .passes import LoaderIterator, SerialIterator
 from .samplers import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
@@ -63,7 +63,7 @@ class DataLoader(Generic[T]):
     """
 
     _made = False
-    _said_length: int | None = None
+    _IterableDataset_len_called: int | None = None
 
     def __init__(
         self,
@@ -143,15 +143,22 @@ class DataLoader(Generic[T]):
             raise RangeError(f"DataLoader: {name} cannot be set once the loader is made. Hint: make another loader.")
         super().__setattr__(name, value)
 
+    # What a pass asks of its loader, under torch's names: programs give it loaders of their own.
     @property
-    def _indices(self) -> Iterable:
+    def _index_sampler(self) -> Iterable:
         """What says which samples come."""
         found: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
         return found
 
-    def make_fetch(self) -> Fetch:
-        """What loads, in this process."""
-        return fetch_of(self.dataset, self._is_stream, self.batch_sampler is not None, self.collate_fn, self.drop_last)
+    @property
+    def _auto_collation(self) -> bool:
+        """Whether samples become batches."""
+        return self.batch_sampler is not None
+
+    @property
+    def _dataset_kind(self) -> int:
+        """Whether samples come by index, or as a stream: ``_DatasetKind``."""
+        return _DatasetKind.Iterable if self._is_stream else _DatasetKind.Map
 
     def __iter__(self) -> LoaderIterator:
         if not self.num_workers:
@@ -169,9 +176,9 @@ class DataLoader(Generic[T]):
 
     def __len__(self) -> int:
         if not self._is_stream:
-            return len(self._indices)  # type: ignore[arg-type]  # whose length was asked for has one
+            return len(self._index_sampler)  # type: ignore[arg-type]  # whose length was asked for has one
         length = len(self.dataset)
-        object.__setattr__(self, "_said_length", length)
+        object.__setattr__(self, "_IterableDataset_len_called", length)
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
@@ -185,9 +192,8 @@ class DataLoader(Generic[T]):
             return
         count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         if self.num_workers > count:
-            warnings.warn(
-                f"DataLoader: {self.num_workers} worker processes for {count} processors, on which they may be slower than fewer.",
-                stacklevel=3,
+            warn_user(
+                f"DataLoader: {self.num_workers} worker processes for {count} processors, on which they may be slower than fewer."
             )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from typing import Any
 
+from ..base.user_stack import warn_user
 from .collate import pinned
+from .fetch import _DatasetKind, fetch_of
 from .samplers import drawn_seed
 
 __all__ = ["LoaderIterator", "SerialIterator"]
@@ -17,11 +17,11 @@ def pins(loader: Any) -> bool:
     if not loader.pin_memory:
         return False
     if loader.pin_memory_device:
-        warnings.warn(f"DataLoader: pin_memory_device={loader.pin_memory_device!r} is ignored: any GPU reaches it.", stacklevel=4)
+        warn_user(f"DataLoader: pin_memory_device={loader.pin_memory_device!r} is ignored: any GPU reaches it.")
     from ..cuda import is_available
 
     if not is_available():
-        warnings.warn("DataLoader: pin_memory=True is ignored, because there is no GPU.", stacklevel=4)
+        warn_user("DataLoader: pin_memory=True is ignored, because there is no GPU.")
         return False
     return True
 
@@ -31,20 +31,20 @@ class LoaderIterator:
 
     def __init__(self, loader: Any):
         self._pins = pins(loader)
-        self._length: Callable[[], int] = loader._indices.__len__ if hasattr(loader._indices, "__len__") else loader.__len__
+        self._loader_or_sampler = loader._index_sampler if hasattr(loader._index_sampler, "__len__") else loader
         self.restart(loader)
 
     def restart(self, loader: Any) -> None:
         """Begin again, with an order and a seed of its own."""
-        self._samples = iter(loader._indices)
+        self._samples = iter(loader._index_sampler)
         self._seed = drawn_seed(loader.generator)
-        self._given, self._said_length = 0, loader._said_length
+        self._given, self._said_length = 0, loader._IterableDataset_len_called
 
     def __iter__(self) -> LoaderIterator:
         return self
 
     def __len__(self) -> int:
-        return self._length()
+        return len(self._loader_or_sampler)
 
     def __next__(self) -> Any:
         batch = self.following()
@@ -60,10 +60,9 @@ class LoaderIterator:
         """Warn once a stream is longer than its ``__len__`` said."""
         self._given += 1
         if self._said_length is not None and self._given > self._said_length:
-            warnings.warn(
+            warn_user(
                 f"DataLoader: an IterableDataset, said to have {self._said_length} samples, has given {self._given} batches. "
-                "With workers each goes through all of its copy, unless get_worker_info() tells it its part.",
-                stacklevel=3,
+                "With workers each goes through all of its copy, unless get_worker_info() tells it its part."
             )
 
     def __reduce__(self) -> Any:
@@ -75,7 +74,8 @@ class SerialIterator(LoaderIterator):
 
     def __init__(self, loader: Any):
         super().__init__(loader)
-        self._fetch = loader.make_fetch()
+        is_stream = loader._dataset_kind == _DatasetKind.Iterable
+        self._fetch = fetch_of(loader.dataset, is_stream, loader._auto_collation, loader.collate_fn, loader.drop_last)
 
     def __next__(self) -> Any:
         batch = self._fetch(next(self._samples))

@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any
 
 from ..base.errors import ArgumentError, NbgradError, NotSupportedError, RangeError
+from .fetch import _DatasetKind
 from .passes import LoaderIterator
 from .transport import receive
 from .worker import BATCH, END, EPOCH, Job, work
@@ -123,8 +124,8 @@ class ParallelIterator(LoaderIterator):
         self._in_order, self._persistent = loader.in_order, loader.persistent_workers
         job = Job(
             loader.dataset,
-            loader._is_stream,
-            loader.batch_sampler is not None,
+            loader._dataset_kind == _DatasetKind.Iterable,
+            loader._auto_collation,
             loader.collate_fn,
             loader.drop_last,
             loader.worker_init_fn,

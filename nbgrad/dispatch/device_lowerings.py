@@ -6,13 +6,13 @@ waits for the GPU, so it warns once an operation, and is counted.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Callable
 
 from ..base.calls import CALLS
 from ..base.errors import DeviceError
+from ..base.user_stack import warn_user
 from ..ops.core import General
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import CPU, Device
@@ -133,11 +133,9 @@ def on_host(op: General, tensors: tuple, attributes: dict) -> Any:
 def note_fallback(name: str, public: str, device: Device) -> None:
     """Count a call that runs on the CPU in place of a GPU, and warn of the first."""
     if not fallbacks[name]:
-        warnings.warn(
+        warn_user(
             f"{public}: on {device} it runs on the CPU, for which the program waits. "
-            "Hint: nbgrad.cuda.host_fallbacks() counts such calls.",
-            UserWarning,
-            stacklevel=3,
+            "Hint: nbgrad.cuda.host_fallbacks() counts such calls."
         )
     fallbacks[name] += 1
 

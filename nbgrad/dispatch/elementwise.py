@@ -17,8 +17,7 @@ from ..base.dtypes import of_default_dtype
 from ..base.errors import ArgumentError
 from ..base.function_attributes import attach
 from ..base.grad_mode import mode, special, traces
-from ..graph.saved import EnteredHooks
-from ..modes.interpreters import FastPath, fast_paths, intercept, is_marked, known_call
+from ..modes.interpreters import intercept, is_marked, known_call
 from ..native.plans import ElementwisePlan
 from ..ops.core import Elementwise
 from ..ops.spellings import public_name
@@ -81,21 +80,8 @@ def launched(op: Elementwise, operands: tuple) -> Tensor:
     return out
 
 
-def call_under_hooks(op: Elementwise, operands: tuple, attributes: dict | None) -> Tensor | None:
-    """A quick call where saved-tensor hooks are the only mode: they see the node (benchmarks/test_checkpoint.py)."""
-    for active in special[:]:
-        if type(active) is not EnteredHooks:
-            return None
-    if attributes is not None or is_marked(operands):
-        return None
-    out = launched(op, operands)
-    if out._edge_ is not None:
-        for active in tuple(special):
-            active.recorded(out._edge_)
-    return out
-
-
-fast_paths[EnteredHooks] = FastPath(call=call_under_hooks)
+def unknown(*operands: Any) -> None:
+    """What native code calls where it has no plan."""
 
 
 class ElementwiseCall:
@@ -177,9 +163,15 @@ class ElementwiseCall:
 
     def past_modes(self, *operands: Any) -> Tensor:
         """The call of operands that no active mode concerns."""
+        out = self.natively(operands)
+        return general(self.op, operands) if out is None else out
+
+    def natively(self, operands: tuple) -> Tensor | None:
+        """The same, None where native code has no plan for it."""
         if self.bare is None:
-            self.bare = self.native_call(NEVER, lambda *operands: general(self.op, operands))
-        return self.bare(*operands)
+            self.bare = self.native_call(NEVER, unknown)
+        out: Tensor | None = self.bare(*operands)
+        return out
 
     def function(self) -> Callable:
         """A Python function, because builtins do not bind as methods."""

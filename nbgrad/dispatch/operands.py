@@ -6,7 +6,6 @@ common dtype, ``exp`` also turns integers into floats. The value of a number nev
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Callable
 
 import numpy as np
@@ -15,6 +14,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import DType, as_word, bool_, get_default_dtype, iinfo, int64, result_dtype, uint8, uint64
 from ..base.errors import ArgumentError, DeviceError, DivisionError, DTypeError, NotSupportedError, NumberError
 from ..base.grad_mode import traces
+from ..base.user_stack import warn_user
 from ..graph.edges import requires_grad
 from ..modes.numbers import Number, plain_number
 from ..ops.core import Elementwise
@@ -208,10 +208,8 @@ def lose_imaginary(op: Elementwise, dtype: DType) -> None:
     if op.name == "masked_fill":
         raise DTypeError(f"masked_fill: a complex value cannot be stored in a {dtype.name} tensor. Hint: value.real.")
     if dtype is not bool_:
-        warnings.warn(
-            f"{op.name}_: complex numbers are stored in a {dtype.name} tensor and lose their imaginary part. Hint: value.real.",
-            UserWarning,
-            stacklevel=5,
+        warn_user(
+            f"{op.name}_: complex numbers are stored in a {dtype.name} tensor and lose their imaginary part. Hint: value.real."
         )
 
 
@@ -284,9 +282,10 @@ REFLECTED |= {name: f"__{mirrored}__" for name, mirrored in MIRRORED.items()}
 
 
 def answer_of_other(name: str, operands: tuple, error: ArgumentError) -> Any:
-    """What ``x op y`` is by the operator of ``y``, of a type of a program's own, where a call of tensors ended in ``error``.
+    """What ``x op y`` is by the operator of ``y``, where a call of tensors ended in ``error``.
 
-    To return NotImplemented to Python in the place of an error would take operators a frame more in every call.
+    That of a type of a program's own; of sequences of Python's, which a whole number repeats; of arrays, where a product of
+    matrices meets one. To return NotImplemented to Python in the place of an error would take operators a frame more in every call.
 
     Raises:
         ArgumentError: the error, where ``y`` has no answer either.
@@ -298,6 +297,10 @@ def answer_of_other(name: str, operands: tuple, error: ArgumentError) -> Any:
             answer = reflected(y, x)
             if answer is not NotImplemented:
                 return answer
+        if name == "mul" and isinstance(y, (str, bytes, list, tuple)) and not x.layout.ndim and not x.layout.dtype.differentiable:
+            return y * int(x)
+        if name == "matmul" and isinstance(y, np.ndarray):
+            return CALLS["matmul"](x, CALLS["asarray"](y))
     try:
         raise error
     finally:

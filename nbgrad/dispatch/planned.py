@@ -135,7 +135,10 @@ class PlannedCall(OperationCall):
     def execute(self, tensors: tuple, attributes: dict) -> Any:
         """Its plan is found or made and launched, its steps are run."""
         op, count = self.op, self.count
-        key = (*(x.layout for x in tensors), *map(hashable, attributes.values()))
+        given = tuple(attributes.values())
+        if (made := self.known(tensors, given)) is not None:
+            return self.launched(made, tensors)
+        key = (*(x.layout for x in tensors), *map(hashable, given))
         if self.keepdim and type(key[self.keepdim]) is not bool:
             self.lowered(key, key[:count])  # which refuses it, in its own words
         if self.dim and type(key[self.dim]) in ODD_DIMS:
@@ -153,10 +156,22 @@ class PlannedCall(OperationCall):
             if not isinstance(plan, GeneralPlan):
                 return record_run(op, plan, tensors, dict(zip(self.attributes, key[count:])))
             keep_plan(self.plans, key, plan)
+        return self.launched(plan, tensors)
+
+    def launched(self, plan: GeneralPlan, tensors: tuple) -> Any:
+        """What a plan says is done, and recorded."""
         out = fresh(plan, *tensors)
         if mode.enabled:
-            record_result(op, plan, tensors, out)
+            record_result(self.op, plan, tensors, out)
         return out
+
+    def known(self, tensors: tuple, given: tuple) -> GeneralPlan | None:
+        """The plan that was made for operands of these layouts before, with attributes of the types that they should be."""
+        try:
+            plan = dict.get(self.plans, (*[x.layout for x in tensors], *given)) if self.equal_their_like(given) else None
+        except TypeError:  # an attribute without a hash
+            return None
+        return plan if isinstance(plan, GeneralPlan) else None
 
     def equal_their_like(self, given: tuple) -> bool:
         """Whether attributes are of the types that they should be: True and 1.0 equal 1, and would find its plan."""

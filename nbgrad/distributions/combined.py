@@ -38,9 +38,10 @@ class Independent(Distribution):
         super().__init__(shape[:place], shape[place:], validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        inner = self.event_shape[: self.reinterpreted_batch_ndims]
-        base = self.base_dist.expand(Size(batch_shape) + inner)
-        return Independent(base, self.reinterpreted_batch_ndims, self._validate_args)
+        new, batch = self._get_checked_instance(Independent, _instance), Size(batch_shape)
+        new.base_dist = self.base_dist.expand(batch + self.event_shape[: self.reinterpreted_batch_ndims])
+        new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
+        return new._expanded_from(self, batch)
 
     has_rsample = property(lambda d: d.base_dist.has_rsample)
     mean = property(lambda d: d.base_dist.mean)
@@ -117,9 +118,10 @@ class MixtureSameFamily(Distribution):
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        count = self._mixture_distribution._num_events
-        parts = self._component_distribution.expand(Size((*batch_shape, count)))
-        return MixtureSameFamily(self._mixture_distribution.expand(batch_shape), parts, self._validate_args)
+        new, batch = self._get_checked_instance(MixtureSameFamily, _instance), Size(batch_shape)
+        new._component_distribution = self._component_distribution.expand(Size((*batch, self._mixture_distribution._num_events)))
+        new._mixture_distribution = self._mixture_distribution.expand(batch)
+        return new._expanded_from(self, batch)
 
     def beside(self, value: Tensor) -> Tensor:
         """A value for each component."""
@@ -206,9 +208,7 @@ class TransformedDistribution(Distribution):
         new.transforms = self.transforms
         shape = self.whole.inverse_shape(Size(batch_shape) + self.event_shape)
         new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        return new._expanded_from(self, batch_shape)
 
     def sample(self, sample_shape: Any = EMPTY) -> Tensor:
         with nbgrad.no_grad():

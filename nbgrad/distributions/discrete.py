@@ -196,7 +196,7 @@ class _OpenInterval(constraints.interval):
         return (self.lower_bound < value) & (value < self.upper_bound)
 
 
-class Choice(Family):
+class Choice(Family, shared=True):
     """Families of weights in the last dimension, given as they are or by their logarithms; they are scaled to a sum of 1."""
 
     parameters = {"probs": constraints.independent(constraints.nonnegative, 1), "logits": constraints.real_vector}

@@ -110,8 +110,23 @@ class Distribution:
         raise NotSupportedError(f"{type(self).__name__}.expand: it is not defined. Hint: define it in the subclass.")
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
-        """What ``expand`` fills: an object of this class, of which no constructor runs."""
+        """What ``expand`` fills: an object of this class, of which no constructor runs.
+
+        Raises:
+            NotSupportedError: the class has a constructor of its own, beside that of ``cls``, and did not make the object itself.
+        """
+        if _instance is None and type(self).__init__ is not cls.__init__:  # type: ignore[misc]
+            raise NotSupportedError(
+                f"{type(self).__name__}.expand: the class has an __init__ of its own, which {cls.__name__}.expand does not know. "
+                "Hint: define expand in the subclass."
+            )
         return type(self).__new__(type(self)) if _instance is None else _instance
+
+    def _expanded_from(self, original: Distribution, batch_shape: Any) -> Any:
+        """This object, whose parameters ``expand`` has filled in, with shapes: it is checked as its original, from now on."""
+        Distribution.__init__(self, batch_shape, original._event_shape, validate_args=False)
+        self._validate_args = original._validate_args
+        return self
 
     # What a distribution has
 
@@ -327,6 +342,7 @@ class Declared:
         either: two parameters of which one is given; the other one is computed when it is asked for.
         settings: what else is given, before the parameters, and kept as it is: defaults by name, or ``REQUIRED``.
         arguments: the order of both, where it is another one.
+        family: the class whose constructor this class has, or extends.
     """
 
     parameters: ClassVar[dict[str, Constraint]] = {}
@@ -334,42 +350,58 @@ class Declared:
     either: ClassVar[tuple[str, ...]] = ()
     settings: ClassVar[dict[str, Any]] = {}
     arguments: ClassVar[tuple[str, ...]] = ()
+    family: ClassVar[type]
     arg_constraints: Any
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Give a class its constraints, and a signature of its arguments unless it has a constructor of its own."""
+    def __init_subclass__(cls, shared: bool = False, **options: Any) -> None:
+        """Give a class its constraints, and a constructor for its arguments unless it has one.
+
+        Args:
+            shared: the class is what several families share. It has no constructor, so that ``super(Normal, self).__init__`` is
+                that of ``Distribution``, to which subclasses of programs pass shapes.
+        """
         super().__init_subclass__(**options)
         if "parameters" in vars(cls) and "arg_constraints" not in vars(cls):
             cls.arg_constraints = cls.parameters
-        if "__init__" not in vars(cls):
-            keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
-            defaults = {**dict.fromkeys(cls.either), **cls.settings, **cls.defaults, "validate_args": None}
-            names = [*(cls.arguments or (*cls.settings, *cls.parameters)), "validate_args"]
-            told = [inspect.Parameter(name, keyword, default=defaults.get(name, REQUIRED)) for name in names]
-            cls.__signature__ = inspect.Signature(told)  # type: ignore[attr-defined]
+        if not shared and "__init__" not in vars(cls) and ("parameters" in vars(cls) or not hasattr(cls, "family")):
+            cls.family = cls
+            cls.__init__ = constructor(cls)  # type: ignore[misc]
 
     def _constraints_of_arguments(self) -> dict[str, Any]:
         return self.parameters
 
-    def bound(self, args: tuple, options: dict[str, Any]) -> tuple[dict[str, Any], bool | None]:
-        """Parameters by name, and ``validate_args``; settings are attributes from now on.
+    def fill(self, values: dict[str, Any], validate_args: bool | None) -> None:
+        """What the constructor does with parameters by name; None: not given."""
+        raise NotImplementedError
 
-        Raises:
-            ArgumentError: other arguments than the class declares.
-        """
+
+def constructor(family: type[Declared]) -> Callable[..., None]:
+    """``__init__`` of a family: the arguments that it declares."""
+    keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    defaults = {**dict.fromkeys(family.either), **family.settings, **family.defaults, "validate_args": None}
+    order = family.arguments or (*family.settings, *family.parameters)
+    names = ("self", *order, "validate_args")
+    signature = inspect.Signature([inspect.Parameter(name, keyword, default=defaults.get(name, REQUIRED)) for name in names])
+
+    def __init__(self: Declared, *args: Any, **options: Any) -> None:
         try:
-            given = type(self).__signature__.bind(*args, **options)  # type: ignore[attr-defined]
+            given = signature.bind(self, *args, **options)
         except TypeError as error:
-            expected = ", ".join(self.arguments or (*self.settings, *self.parameters))
-            raise ArgumentError(f"{type(self).__name__}: {error}, expected {expected}.") from None
+            raise ArgumentError(f"{type(self).__name__}: {error}, expected {', '.join(order)}.") from None
         given.apply_defaults()
-        values = dict(given.arguments)
-        for name in self.settings:
-            setattr(self, name, values.pop(name))
-        return values, values.pop("validate_args")
+        _, *values = given.args
+        named = dict(zip(names[1:], values))
+        for name in family.settings:
+            setattr(self, name, named.pop(name))
+        validate_args = named.pop("validate_args")
+        family.fill(self, named, validate_args)
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    __init__.__qualname__ = f"{family.__qualname__}.__init__"
+    return __init__
 
 
-class Family(Declared, Distribution):
+class Family(Declared, Distribution, shared=True):
     """Declared distributions with formulas.
 
     The parameters broadcast together; of one whose constraint has an ``event_dim``, so many last dimensions stand apart, and the
@@ -382,9 +414,6 @@ class Family(Declared, Distribution):
 
         def __getattr__(self, name: str) -> Any:
             """Parameters are attributes."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        self.fill(*self.bound(args, options))
 
     def fill(self, values: dict[str, Any], validate_args: bool | None) -> None:
         """Take parameters by name; None: not given.
@@ -409,6 +438,8 @@ class Family(Declared, Distribution):
         """A parameter, of ``either`` if there are two: for its shape, dtype and device."""
         return next(vars(self)[name] for name in self.either or self.parameters if name in vars(self))
 
+    _param = param
+
     @property
     def param_shape(self) -> Size:
         """The shape of the parameter that was given, with the batch's."""
@@ -417,16 +448,14 @@ class Family(Declared, Distribution):
         return self.param.size()
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new, batch = self._get_checked_instance(type(self), _instance), Size(batch_shape)
+        new, batch = self._get_checked_instance(self.family, _instance), Size(batch_shape)
         for name in self.settings:
             setattr(new, name, getattr(self, name))
         for name, constraint in self.parameters.items():
             if name in vars(self):
                 value = vars(self)[name]
                 setattr(new, name, value.expand(batch + value.shape[value.dim() - constraint.event_dim :]))
-        Distribution.__init__(new, batch, self._event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
+        return new._expanded_from(self, batch)
 
     def ahead(self, shape: Size) -> Size:
         """Of the shape of samples, what is before the batch's."""

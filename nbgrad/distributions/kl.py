@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import ArgumentError, NotSupportedError, ShapeError
+from ..base.user_stack import warn_user
 from .combined import Independent, TransformedDistribution
 from .continuous import Beta, ContinuousBernoulli, Exponential, Gamma, InverseGamma, Uniform
 from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
@@ -30,7 +30,7 @@ def register_kl(type_p: type, type_q: type) -> Callable:
     """A decorator: the function computes ``kl_divergence`` of two distributions of these types, and of those derived from them.
 
     Raises:
-        ArgumentError: a type of no distribution.
+        ArgumentError: no class. It need not be derived from ``Distribution``: a mixin of such classes will do.
 
     >>> class Mine(Normal): ...
     >>> @register_kl(Mine, Mine)
@@ -40,7 +40,7 @@ def register_kl(type_p: type, type_q: type) -> Callable:
     tensor(2.)
     """
     for kind in (type_p, type_q):
-        if not (isinstance(kind, type) and issubclass(kind, Distribution)):
+        if not isinstance(kind, type):
             raise ArgumentError(f"register_kl: expected types of distributions, got {kind!r}.")
 
     def enter(formula: Callable) -> Callable:
@@ -59,9 +59,7 @@ def formula_of(kind_p: type, kind_q: type) -> Callable[[Any, Any], Tensor] | Non
         by_p = min(fitting, key=lambda pair: (kind_p.__mro__.index(pair[0]), kind_q.__mro__.index(pair[1])), default=None)
         by_q = min(fitting, key=lambda pair: (kind_q.__mro__.index(pair[1]), kind_p.__mro__.index(pair[0])), default=None)
         if by_p is not None and FORMULAS[by_p] is not FORMULAS[by_q]:  # type: ignore[index]
-            warnings.warn(
-                f"kl_divergence({kind_p.__name__}, {kind_q.__name__}) has several formulas.", RuntimeWarning, stacklevel=3
-            )
+            warn_user(f"kl_divergence({kind_p.__name__}, {kind_q.__name__}) has several formulas.", RuntimeWarning)
         FOUND[key] = None if by_p is None else FORMULAS[by_p]
     return FOUND[key]
 

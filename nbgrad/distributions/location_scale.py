@@ -21,7 +21,7 @@ LOG_2PI = math.log(2 * math.pi)
 EULER = 0.57721566490153286061  # the Euler-Mascheroni constant
 
 
-class LocationScale(Family):
+class LocationScale(Family, shared=True):
     """Families of ``loc + scale z``. A subclass has the formulas for z, which are those of loc 0 and scale 1."""
 
     parameters = {"loc": real, "scale": positive}

@@ -13,7 +13,16 @@ from ..base.errors import NotSupportedError, RangeError, ShapeError
 from . import constraints
 from .constraints import Constraint
 
-__all__ = ["ComposeTransform", "IndependentTransform", "ReshapeTransform", "Transform", "at_least", "identity_transform", "summed"]
+__all__ = [
+    "ComposeTransform",
+    "Fixed",
+    "IndependentTransform",
+    "ReshapeTransform",
+    "Transform",
+    "at_least",
+    "identity_transform",
+    "summed",
+]
 
 
 def at_least(owner: Any, shape: Any, dims: int) -> Any:
@@ -65,7 +74,7 @@ class Transform:
         if cache_size not in (0, 1):
             raise RangeError(f"{type(self).__name__}: cache_size is {cache_size}, expected 0 or 1.")
         self._cache_size = cache_size
-        self._cached: tuple[Any, Any] = (None, None)
+        self._cached_x_y: tuple[Any, Any] = (None, None)
         self._inv: Any = None
 
     @property
@@ -100,21 +109,21 @@ class Transform:
         import copy
 
         new = copy.copy(self)
-        new._cache_size, new._cached, new._inv = cache_size, (None, None), None
+        new._cache_size, new._cached_x_y, new._inv = cache_size, (None, None), None
         return new
 
     def __call__(self, x: Tensor) -> Tensor:
-        if self._cache_size and x is self._cached[0]:
-            return self._cached[1]
+        if self._cache_size and x is self._cached_x_y[0]:
+            return self._cached_x_y[1]
         y = self._call(x)
-        self._cached = (x, y) if self._cache_size else (None, None)
+        self._cached_x_y = (x, y) if self._cache_size else (None, None)
         return y
 
     def _inv_call(self, y: Tensor) -> Tensor:
-        if self._cache_size and y is self._cached[1]:
-            return self._cached[0]
+        if self._cache_size and y is self._cached_x_y[1]:
+            return self._cached_x_y[0]
         x = self._inverse(y)
-        self._cached = (x, y) if self._cache_size else (None, None)
+        self._cached_x_y = (x, y) if self._cache_size else (None, None)
         return x
 
     def _call(self, x: Tensor) -> Tensor:
@@ -143,12 +152,12 @@ class Transform:
         """
         return at_least(self, shape, self.codomain.event_dim)
 
-    def parts(self) -> tuple:
-        """What makes two transforms of a class equal."""
-        return ()
+    def _compared(self) -> tuple:
+        """What makes two transforms of a class equal: here, that they are one object."""
+        return (id(self),)
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and all(alike(x, y) for x, y in zip(self.parts(), other.parts(), strict=True))
+        return type(self) is type(other) and all(alike(x, y) for x, y in zip(self._compared(), other._compared(), strict=True))
 
     __hash__ = object.__hash__
 
@@ -163,6 +172,13 @@ def alike(x: Any, y: Any) -> bool:
     return bool(x == y)
 
 
+class Fixed(Transform):
+    """Transforms without parameters: all of a class are equal."""
+
+    def _compared(self) -> tuple:
+        return ()
+
+
 class _InverseTransform(Transform):
     def __init__(self, transform: Transform) -> None:
         super().__init__(transform._cache_size)
@@ -173,7 +189,7 @@ class _InverseTransform(Transform):
     bijective = property(lambda t: t._inv.bijective)
     sign = property(lambda t: t._inv.sign)
 
-    def parts(self) -> tuple:
+    def _compared(self) -> tuple:
         return (self._inv,)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
@@ -201,6 +217,9 @@ class _InverseTransform(Transform):
 class ComposeTransform(Transform):
     """Transforms one after the other.
 
+    Attributes:
+        parts: these transforms.
+
     >>> from nbgrad.distributions import AffineTransform, ExpTransform
     >>> ComposeTransform([AffineTransform(0.0, 2.0), ExpTransform()]).inv(nbgrad.ones(1))
     tensor([0.])
@@ -208,40 +227,40 @@ class ComposeTransform(Transform):
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         super().__init__(cache_size)
-        self.transforms = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
+        self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
 
-    domain = property(lambda t: far_end([(part.codomain, part.domain) for part in reversed(t.transforms)]))
-    codomain = property(lambda t: far_end([(part.domain, part.codomain) for part in t.transforms]))
-    bijective = property(lambda t: all(part.bijective for part in t.transforms))
-    sign = property(lambda t: math.prod(part.sign for part in t.transforms))
+    domain = property(lambda t: far_end([(part.codomain, part.domain) for part in reversed(t.parts)]))
+    codomain = property(lambda t: far_end([(part.domain, part.codomain) for part in t.parts]))
+    bijective = property(lambda t: all(part.bijective for part in t.parts))
+    sign = property(lambda t: math.prod(part.sign for part in t.parts))
 
-    def parts(self) -> tuple:
-        return (self.transforms,)
+    def _compared(self) -> tuple:
+        return (self.parts,)
 
     @property
     def inv(self) -> Transform:
         if self._inv is None:
-            self._inv = ComposeTransform([part.inv for part in reversed(self.transforms)])
+            self._inv = ComposeTransform([part.inv for part in reversed(self.parts)])
             self._inv._inv = self
         return self._inv
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        return self if self._cache_size == cache_size else ComposeTransform(self.transforms, cache_size)
+        return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size)
 
     def __call__(self, x: Tensor) -> Tensor:
-        for part in self.transforms:  # which have the cache
+        for part in self.parts:  # which have the cache
             x = part(x)
         return x
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        if not self.transforms:
+        if not self.parts:
             return nbgrad.zeros_like(x)
         values = [x]
-        for part in self.transforms[:-1]:
+        for part in self.parts[:-1]:
             values.append(part(values[-1]))
         values.append(y)
         dims, found = self.domain.event_dim, []
-        for part, before, after in zip(self.transforms, values, values[1:]):
+        for part, before, after in zip(self.parts, values, values[1:]):
             found.append(summed(part.log_abs_det_jacobian(before, after), dims - part.domain.event_dim))
             dims += part.codomain.event_dim - part.domain.event_dim
         total = found[0]
@@ -250,17 +269,17 @@ class ComposeTransform(Transform):
         return total
 
     def forward_shape(self, shape: Any) -> Any:
-        for part in self.transforms:
+        for part in self.parts:
             shape = part.forward_shape(shape)
         return shape
 
     def inverse_shape(self, shape: Any) -> Any:
-        for part in reversed(self.transforms):
+        for part in reversed(self.parts):
             shape = part.inverse_shape(shape)
         return shape
 
     def __repr__(self) -> str:
-        return "ComposeTransform(\n    " + ",\n    ".join(map(repr, self.transforms)) + "\n)"
+        return "ComposeTransform(\n    " + ",\n    ".join(map(repr, self.parts)) + "\n)"
 
 
 def far_end(steps: Sequence[tuple[Constraint, Constraint]]) -> Constraint:
@@ -293,7 +312,7 @@ class IndependentTransform(Transform):
     bijective = property(lambda t: t.base_transform.bijective)
     sign = property(lambda t: t.base_transform.sign)
 
-    def parts(self) -> tuple:
+    def _compared(self) -> tuple:
         return self.base_transform, self.reinterpreted_batch_ndims
 
     def _call(self, x: Tensor) -> Tensor:
@@ -333,6 +352,9 @@ class ReshapeTransform(Transform):
             raise ShapeError(
                 f"ReshapeTransform: {list(self.in_shape)} and {list(self.out_shape)} have different numbers of elements."
             )
+
+    def _compared(self) -> tuple:
+        return self.in_shape, self.out_shape
 
     domain = property(lambda t: constraints.independent(constraints.real, len(t.in_shape)))
     codomain = property(lambda t: constraints.independent(constraints.real, len(t.out_shape)))

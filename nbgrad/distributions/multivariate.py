@@ -60,6 +60,11 @@ def lower_inverse(factor: Tensor) -> Tensor:
     return nbgrad.linalg.solve_triangular(factor, eye.expand(factor.shape), upper=False)
 
 
+def times(matrix: Tensor, vector: Tensor) -> Tensor:
+    """Products of matrices and vectors, of batches that broadcast."""
+    return (matrix @ vector.unsqueeze(-1)).squeeze(-1)
+
+
 def factor_of_inverse(precision: Tensor) -> Tensor:
     """The lower Cholesky factor of the inverse of matrices: of the factor of the matrix that is turned by 180 degrees."""
     turned = nbgrad.linalg.cholesky(precision.flip(-2, -1))
@@ -81,6 +86,9 @@ def distance(factor: Tensor, difference: Tensor) -> Tensor:
     return solved.squeeze(-1).square().sum(-1)
 
 
+# torch's names of them, by which other families are written.
+_batch_mv, _batch_mahalanobis, _precision_to_scale_tril = times, distance, factor_of_inverse
+
 MATRICES = {
     "covariance_matrix": constraints.positive_definite,
     "precision_matrix": constraints.positive_definite,
@@ -94,7 +102,7 @@ FACTOR_OF: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class OfMatrix(Family):
+class OfMatrix(Family, shared=True):
     """Families of a positive definite matrix, of its inverse or of its lower Cholesky factor, of which one is given."""
 
     defaults = dict.fromkeys(MATRICES)
@@ -149,7 +157,7 @@ class MultivariateNormal(OfMatrix):
         return events["loc"]
 
     def draw(self, shape: Size) -> Tensor:
-        return self.loc + (self._unbroadcasted_scale_tril @ noise("normal", self.loc, shape).unsqueeze(-1)).squeeze(-1)
+        return self.loc + times(self._unbroadcasted_scale_tril, noise("normal", self.loc, shape))
 
     def log_density(self, value: Tensor) -> Tensor:
         difference = value - self.loc
@@ -207,8 +215,8 @@ class LowRankMultivariateNormal(Family):
         return nbgrad.diag_embed(self.cov_diag.reciprocal()) - part.mT @ part
 
     def draw(self, shape: Size) -> Tensor:
-        inner = noise("normal", self.loc, (*shape[:-1], self.cov_factor.size(-1))).unsqueeze(-1)
-        return self.loc + (self.cov_factor @ inner).squeeze(-1) + self.cov_diag.sqrt() * noise("normal", self.loc, shape)
+        inner = noise("normal", self.loc, (*shape[:-1], self.cov_factor.size(-1)))
+        return self.loc + times(self.cov_factor, inner) + self.cov_diag.sqrt() * noise("normal", self.loc, shape)
 
     def half_log_det(self, capacitance: Tensor) -> Tensor:
         """Half the logarithm of the covariance's determinant."""
@@ -217,8 +225,7 @@ class LowRankMultivariateNormal(Family):
     def log_density(self, value: Tensor) -> Tensor:
         difference, capacitance = value - self.loc, self.capacitance
         scaled = difference / self.cov_diag
-        projected = (self.cov_factor.mT @ scaled.unsqueeze(-1)).squeeze(-1)
-        squared = (difference * scaled).sum(-1) - distance(capacitance, projected)
+        squared = (difference * scaled).sum(-1) - distance(capacitance, times(self.cov_factor.mT, scaled))
         return -0.5 * (self._event_shape[0] * LOG_2PI + squared) - self.half_log_det(capacitance)
 
     def entropy(self) -> Tensor:

@@ -1,7 +1,4 @@
-"""What families of one probability share: it is given as it is, or as the logarithm of its odds.
-
-``nbgrad.distributions.utils`` finds its names here.
-"""
+"""What families of one probability share: it is given as it is, or as the logarithm of its odds."""
 
 from __future__ import annotations
 
@@ -73,7 +70,7 @@ def log_odds(probs: Tensor) -> Tensor:
     return p.log() - nbgrad.log1p(-p)
 
 
-class Odds(Family):
+class Odds(Family, shared=True):
     """Families of one probability, given as it is or as the logarithm of its odds."""
 
     parameters = {"probs": unit_interval, "logits": real}

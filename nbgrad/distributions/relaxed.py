@@ -72,6 +72,9 @@ class Relaxed(TransformedDistribution):
     def __init__(self, temperature, probs=None, logits=None, validate_args=None) -> None:
         super().__init__(self.base_family(temperature, probs, logits, validate_args), self.transform(), validate_args)
 
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        return super().expand(batch_shape, self._get_checked_instance(Relaxed, _instance))
+
     temperature = property(lambda d: d.base_dist.temperature)
     probs = property(lambda d: d.base_dist.probs)
     logits = property(lambda d: d.base_dist.logits)

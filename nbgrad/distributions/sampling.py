@@ -31,7 +31,7 @@ def first_accepted(proposals: Tensor, accepted: Tensor) -> Tensor:
     return proposals.gather(-1, place).squeeze(-1)
 
 
-def log_gamma_sample(concentration: Tensor) -> Tensor:
+def log_gamma_sample(concentration: Tensor, generator: Any = None) -> Tensor:
     """The logarithm of an event of the Gamma distribution of rate 1, for each concentration.
 
     The logarithm, since events of small concentrations are smaller than the smallest float. As a function of the concentration it
@@ -43,7 +43,7 @@ def log_gamma_sample(concentration: Tensor) -> Tensor:
     with nbgrad.no_grad():
         a = concentration.detach()
         wide = a.to(nbgrad.float64)
-        shape, options = tuple(a.shape), {"dtype": nbgrad.float64, "device": a.device}
+        shape, options = tuple(a.shape), {"dtype": nbgrad.float64, "device": a.device, "generator": generator}
         normal, uniform = (draw((*shape, PROPOSALS), **options) for draw in (nbgrad.randn, nbgrad.rand))
         proposals = CALLS["gamma_proposal"](normal, uniform, wide.unsqueeze(-1))
         found = first_accepted(proposals, proposals == proposals)
@@ -167,6 +167,12 @@ def binomial_sample(count: Tensor, probs: Tensor, generator: Any = None) -> Tens
 
 
 # ---- functions of the package --------------------------------------------------------------------------------------
+
+
+def _standard_gamma(concentration: Tensor, generator: Any = None) -> Tensor:
+    """For each concentration an event of the Gamma distribution of rate 1, as a differentiable function of it."""
+    require_floating_rates("_standard_gamma", "concentration", concentration)
+    return log_gamma_sample(concentration, generator).exp()
 
 
 def poisson(input: Tensor, generator: Any = None) -> Tensor:

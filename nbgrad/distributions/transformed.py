@@ -19,11 +19,10 @@ from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransf
 __all__ = ["HalfCauchy", "HalfNormal", "Kumaraswamy", "LogNormal", "LogisticNormal", "Pareto", "Weibull"]
 
 
-class Transformed(Declared, TransformedDistribution):
+class Transformed(Declared, TransformedDistribution, shared=True):
     """Families that are a transformed one. A subclass has ``parameters``, and ``made_of(parameters)``: a base, and transforms."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        values, validate_args = self.bound(args, options)
+    def fill(self, values: dict[str, Any], validate_args: bool | None) -> None:
         _, tensors = tensors_of(type(self).__name__, values, self.parameters)
         base, transforms = self.made_of(*tensors.values(), validate_args=validate_args)
         super().__init__(base, transforms, validate_args)
@@ -33,7 +32,7 @@ class Transformed(Declared, TransformedDistribution):
         raise NotImplementedError
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(type(self), _instance)
+        new = self._get_checked_instance(self.family, _instance)
         vars(new).update({name: vars(self)[name].expand(batch_shape) for name in self.parameters if name in vars(self)})
         return super().expand(batch_shape, new)
 
@@ -80,7 +79,7 @@ class LogisticNormal(Transformed):
         return (base if base.batch_shape else base.expand([1])), StickBreakingTransform()
 
 
-class Half(Transformed):
+class Half(Transformed, shared=True):
     """Absolute values of a symmetric distribution around 0."""
 
     parameters = {"scale": positive}

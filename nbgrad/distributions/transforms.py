@@ -12,7 +12,17 @@ from .. import Tensor
 from ..base.errors import ShapeError
 from . import constraints
 from .constraints import Constraint
-from .mappings import ComposeTransform, IndependentTransform, ReshapeTransform, Transform, at_least, identity_transform, summed
+from .mappings import (
+    _InverseTransform as _InverseTransform,
+    ComposeTransform,
+    Fixed,
+    IndependentTransform,
+    ReshapeTransform,
+    Transform,
+    at_least,
+    identity_transform,
+    summed,
+)
 
 __all__ = [
     "AbsTransform",
@@ -40,7 +50,7 @@ __all__ = [
 functional = nbgrad.nn.functional
 
 
-class ExpTransform(Transform):
+class ExpTransform(Fixed):
     """y = exp(x).
 
     >>> ExpTransform()(nbgrad.zeros(1)), ExpTransform().inv(nbgrad.ones(1))
@@ -75,7 +85,7 @@ class PowerTransform(Transform):
 
     sign = property(lambda t: t.exponent.sign())
 
-    def parts(self) -> tuple:
+    def _compared(self) -> tuple:
         return (self.exponent,)
 
     def _call(self, x: Tensor) -> Tensor:
@@ -93,7 +103,7 @@ class PowerTransform(Transform):
     inverse_shape = forward_shape
 
 
-class SigmoidTransform(Transform):
+class SigmoidTransform(Fixed):
     """y = 1 / (1 + exp(-x)), and its inverse, the logarithm of odds.
 
     >>> SigmoidTransform()(nbgrad.zeros(1))
@@ -115,7 +125,7 @@ class SigmoidTransform(Transform):
         return -functional.softplus(-x) - functional.softplus(x)
 
 
-class SoftplusTransform(Transform):
+class SoftplusTransform(Fixed):
     """y = log(1 + exp(x)).
 
     >>> SoftplusTransform()(nbgrad.zeros(1))
@@ -134,7 +144,7 @@ class SoftplusTransform(Transform):
         return -functional.softplus(-x)
 
 
-class TanhTransform(Transform):
+class TanhTransform(Fixed):
     """y = tanh(x). Its inverse loses digits near -1 and 1: ``cache_size=1`` keeps the argument.
 
     >>> TanhTransform().log_abs_det_jacobian(nbgrad.zeros(1), nbgrad.zeros(1))
@@ -158,7 +168,7 @@ def log_slope_of_tanh(x: Tensor) -> Tensor:
     return 2 * (math.log(2) - x - functional.softplus(-2 * x))
 
 
-class AbsTransform(Transform):
+class AbsTransform(Fixed):
     """y = |x|, of which both signs are arguments.
 
     >>> AbsTransform()(nbgrad.tensor([-2.0, 3.0]))
@@ -191,7 +201,7 @@ class AffineTransform(Transform):
     domain = codomain = property(lambda t: constraints.widened(constraints.real, t._event_dim))
     sign = property(lambda t: t.scale.sign() if isinstance(t.scale, Tensor) else (t.scale > 0) - (t.scale < 0))
 
-    def parts(self) -> tuple:
+    def _compared(self) -> tuple:
         return self.loc, self.scale
 
     def _call(self, x: Tensor) -> Tensor:
@@ -210,7 +220,7 @@ class AffineTransform(Transform):
     inverse_shape = forward_shape
 
 
-class SoftmaxTransform(Transform):
+class SoftmaxTransform(Fixed):
     """Vectors with a sum of 1, by exponentials; logarithms are one of the arguments.
 
     >>> SoftmaxTransform()(nbgrad.zeros(2))
@@ -226,7 +236,7 @@ class SoftmaxTransform(Transform):
         return y.log()
 
 
-class StickBreakingTransform(Transform):
+class StickBreakingTransform(Fixed):
     """Vectors with a sum of 1 and one more element: each element breaks its part off what is left of a stick.
 
     >>> StickBreakingTransform()(nbgrad.zeros(2))
@@ -263,7 +273,7 @@ class StickBreakingTransform(Transform):
         return nbgrad.Size((*shape[:-1], shape[-1] - 1))
 
 
-class CorrCholeskyTransform(Transform):
+class CorrCholeskyTransform(Fixed):
     """Cholesky factors of correlation matrices, from vectors of n (n - 1) / 2 reals: rows on half spheres, by canonical partial
     correlations ``tanh(x)``.
 
@@ -329,7 +339,7 @@ def vector_below(x: Tensor) -> Tensor:
     return x[..., rows, columns]
 
 
-class LowerCholeskyTransform(Transform):
+class LowerCholeskyTransform(Fixed):
     """Lower triangular matrices with a positive diagonal, of matrices of which what is above the diagonal is forgotten.
 
     >>> LowerCholeskyTransform()(nbgrad.zeros(2, 2))
@@ -346,7 +356,7 @@ class LowerCholeskyTransform(Transform):
         return y.tril(-1) + nbgrad.diag_embed(y.diagonal(dim1=-2, dim2=-1).log())
 
 
-class PositiveDefiniteTransform(Transform):
+class PositiveDefiniteTransform(Fixed):
     """Positive definite matrices, of matrices of which what is above the diagonal is forgotten.
 
     >>> PositiveDefiniteTransform()(nbgrad.zeros(2, 2))
@@ -367,19 +377,22 @@ class PositiveDefiniteTransform(Transform):
 class _Parts(Transform):
     """Transforms of the parts of a tensor along a dimension."""
 
-    def __init__(self, tseq: Sequence[Transform], dim: int, sizes: Sequence[int] | None, cache_size: int) -> None:
+    def __init__(self, tseq: Sequence[Transform], dim: int, lengths: Sequence[int] | None, cache_size: int) -> None:
         super().__init__(cache_size)
-        self.transforms, self.dim, self.sizes = [t.with_cache(cache_size) for t in tseq], dim, sizes
+        self.transforms, self.dim, self.lengths = [t.with_cache(cache_size) for t in tseq], dim, lengths
 
     bijective = property(lambda t: all(part.bijective for part in t.transforms))
 
+    def _compared(self) -> tuple:
+        return self.transforms, self.dim, self.lengths
+
     def split(self, x: Tensor) -> Sequence[Tensor]:
         """The parts."""
-        return x.unbind(self.dim) if self.sizes is None else x.split(list(self.sizes), self.dim)
+        return x.unbind(self.dim) if self.lengths is None else x.split(list(self.lengths), self.dim)
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
         """The tensor of parts."""
-        return (nbgrad.stack if self.sizes is None else nbgrad.cat)(list(parts), self.dim)
+        return (nbgrad.stack if self.lengths is None else nbgrad.cat)(list(parts), self.dim)
 
     def _call(self, x: Tensor) -> Tensor:
         return self.join([part(v) for part, v in zip(self.transforms, self.split(x), strict=True)])
@@ -393,7 +406,7 @@ class _Parts(Transform):
 
     def constraint(self, parts: Sequence[Constraint]) -> Constraint:
         """Of all parts."""
-        return constraints.stack(parts, self.dim) if self.sizes is None else constraints.cat(parts, self.dim, self.sizes)
+        return constraints.stack(parts, self.dim) if self.lengths is None else constraints.cat(parts, self.dim, self.lengths)
 
     domain = property(lambda t: t.constraint([part.domain for part in t.transforms]))
     codomain = property(lambda t: t.constraint([part.codomain for part in t.transforms]))
@@ -407,7 +420,9 @@ class CatTransform(_Parts):
     """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0) -> None:
-        super().__init__(tseq, dim, [1] * len(tseq) if lengths is None else lengths, cache_size)
+        super().__init__(tseq, dim, [1] * len(tseq) if lengths is None else list(lengths), cache_size)
+
+    length = property(lambda t: sum(t.lengths))
 
 
 class StackTransform(_Parts):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .jacobians import hessian, jacfwd, jacrev
     from .modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
     from .purity import debug_unwrap, functionalize
+    from .rearranging import rearrange
     from .reverse import grad, grad_and_value, value_and_grad, vjp
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "rearrange",
     "replace_all_batch_norm_modules_",
     "stack_module_state",
     "value_and_grad",
@@ -44,6 +46,7 @@ __getattr__, __dir__ = late_names(
         ".jacobians": ("hessian", "jacfwd", "jacrev"),
         ".modules": ("functional_call", "replace_all_batch_norm_modules_", "stack_module_state"),
         ".purity": ("debug_unwrap", "functionalize"),
+        ".rearranging": ("rearrange",),
         ".reverse": ("grad", "grad_and_value", "value_and_grad", "vjp"),
     },
 )

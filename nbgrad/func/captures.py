@@ -18,12 +18,15 @@ MOST_MEMBERS = 64  # of a collection that is looked through
 PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
-def captured(func: Any) -> list[Tensor]:
+def captured(func: Any, modules: bool = False) -> list[Tensor]:
     """The tensors in the closure of a function, among its defaults and the globals that it names.
 
     Those in tuples, lists and dicts, too, and those that are attributes of an object there.
 
     Functions that it captures are followed; of those of this package, which hold arguments, only the functions that they wrap.
+
+    Args:
+        modules: whether the tensors of all modules in a module there are among them.
 
     >>> import nbgrad
     >>> y = nbgrad.ones(2)
@@ -55,6 +58,7 @@ def captured(func: Any) -> list[Tensor]:
         elif not isinstance(value, NO_HOLDERS):
             held = getattr(value, "__dict__", {})
             waiting += [x for x in held.values() if isinstance(x, Tensor)] if len(held) <= MOST_MEMBERS else ()
+            waiting += [held[name] for name in held.get("_kinds_", ())] if modules else ()  # what a module has registered
     return found
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
-from types import SimpleNamespace
 from typing import Any, Callable, Iterable
 
 from .. import ops
@@ -18,6 +17,7 @@ from ..base.errors import ArgumentError, GradError
 from ..base.grad_mode import mode as grad_mode
 from ..graph.edges import requires_grad
 from ..graph.saved import count_write
+from ..methods.operation_namespaces import Operations
 from ..methods.pytree import tree_any_only, tree_flatten, tree_leaves, tree_unflatten
 from ..tensors.tensor import Tensor
 
@@ -215,21 +215,11 @@ def kinds_of(device_types: Any) -> tuple[str, ...]:
 
 def publish(namespace: str, name: str, definition: CustomOpDef) -> None:
     """Enter a definition, and hang it at ``nbgrad.ops.namespace.name``."""
-    place = vars(ops).setdefault(namespace, Operations(namespace))
+    place = getattr(ops, namespace)
     if not isinstance(place, Operations):
         raise ArgumentError(f"custom_op: the namespace {namespace!r} is taken by nbgrad's own operations. Hint: another one.")
     setattr(place, name, definition)
     DEFINITIONS[definition.qualname] = definition
-
-
-class Operations(SimpleNamespace):
-    """``nbgrad.ops.namespace``: the operations that were made under it."""
-
-    def __init__(self, namespace: str):
-        super().__init__(__name__=namespace)
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"nbgrad.ops.{self.__name__} has no operation {name!r}. Hint: nbgrad.library.custom_op.")
 
 
 @cache

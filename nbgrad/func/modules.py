@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import Any, Iterator, Mapping, Sequence
 
 from ..base.calls import CALLS
@@ -42,25 +43,42 @@ def functional_call(
     >>> nbgrad.func.functional_call(layer, {"weight": nbgrad.ones(1, 2)}, nbgrad.tensor([3.0, 4.0])).detach()
     tensor([7.])
     """
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    with replaced(module, joined_dicts(parameter_and_buffer_dicts), tie_weights, strict):
+        return module(*args, **(kwargs or {}))
+
+
+@contextmanager
+def replaced(module: Any, given: dict[str, Tensor], tie_weights: bool = False, strict: bool = False) -> Iterator[None]:
+    """A region in which a module has other tensors in the place of its parameters and buffers: see ``functional_call``.
+
+    >>> import nbgrad
+    >>> layer = nbgrad.nn.Linear(2, 1, bias=False)
+    >>> with replaced(layer, {"weight": nbgrad.ones(1, 2)}):
+    ...     layer(nbgrad.tensor([3.0, 4.0]))
+    tensor([7.])
+    """
     if not hasattr(module, "named_modules"):
         raise ArgumentError(f"functional_call: expected a Module, got {type(module).__name__}.")
-    given = joined_dicts(parameter_and_buffer_dicts)
-    places = {name: (owner, attribute) for name, owner, attribute, _ in state_of(module)}
-    changes = with_ties(module, given) if tie_weights else given
+    state = list(state_of(module))
+    places = {name: (owner, attribute) for name, owner, attribute, _ in state}
+    changes = with_ties(state, given) if tie_weights else given
     if strict and set(places) != set(changes):
         raise GradError(
             f"functional_call: missing {sorted(set(places) - set(changes))}, unexpected {sorted(set(changes) - set(places))}."
         )
     before = [(places[name], getattr(*places[name])) for name in changes if name in places]
-    args = () if args is None else args if isinstance(args, tuple) else (args,)
     try:
         for name, value in changes.items():
             if name in places:
                 put(*places[name], value)
-        return module(*args, **(kwargs or {}))
+        yield
     finally:
         for place, value in before:
             put(*place, value)
+
+
+_reparametrize_module = replaced  # torch's name of it
 
 
 def put(owner: Any, attribute: str, value: Any) -> None:
@@ -94,14 +112,17 @@ def joined_dicts(dicts: Any) -> dict[str, Tensor]:
     return joined
 
 
-def with_ties(module: Any, given: dict[str, Tensor]) -> dict[str, Tensor]:
+def with_ties(state: list[tuple[str, Any, str, Tensor]], given: dict[str, Tensor]) -> dict[str, Tensor]:
     """The given tensors, also under the other names of those that they replace.
+
+    Args:
+        state: all that ``state_of`` gives.
 
     Raises:
         RangeError: two names of one tensor are given different ones.
     """
     names_of: dict[int, list[str]] = {}
-    for name, _, _, value in state_of(module):
+    for name, _, _, value in state:
         names_of.setdefault(id(value), []).append(name)
     changes = dict(given)
     for names in names_of.values():

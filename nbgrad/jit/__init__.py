@@ -73,8 +73,12 @@ _NAMES = {
         *(
             "Attribute",
             "Final",
+            "ScriptFunction",
             "ScriptModule",
             "TracerWarning",
+            "_overload",
+            "_overload_method",
+            "_script_if_tracing",
             "annotate",
             "optimized_execution",
             "export",

@@ -13,14 +13,16 @@ from .loops.trees import Leaves, check_same, length_of
 __all__ = ["associative_scan"]
 
 
-def associative_scan(fn: Callable, xs: Any, *, reverse: bool = False) -> Any:
+def associative_scan(fn: Callable, xs: Any, dim: int = 0, reverse: bool = False, combine_mode: str = "pointwise") -> Any:
     """All sums of the first slices, of any associative ``fn`` in the place of a sum, in about 2 log(n) calls for n slices.
 
     Args:
         fn: ``fn(x, y) -> `` the same structure, of two slices; called under ``vmap``. Associative: else the result is some
             bracketing of it.
-        xs: tensors whose first dimension is the slices, or nested tuples, lists, dicts and data classes of them.
+        xs: tensors of slices, or nested tuples, lists, dicts and data classes of them.
+        dim: the dimension that counts the slices; ``fn`` takes them without it.
         reverse: sums of the last slices.
+        combine_mode: a choice among torch's kernels; here there is one.
 
     Returns:
         Tensors like ``xs``: slice k is ``fn(fn(xs[0], xs[1]), ...)`` up to ``xs[k]``.
@@ -35,6 +37,7 @@ def associative_scan(fn: Callable, xs: Any, *, reverse: bool = False) -> Any:
     """
     require_callable("associative_scan", fn)
     slices = Leaves("associative_scan", "xs", xs)
+    slices.tensors = [CALLS["movedim"](x, dim, 0) for x in slices.tensors] if dim else slices.tensors
     n = length_of("associative_scan", slices, None)
 
     def combine(first: list[Tensor], second: list[Tensor]) -> list[Tensor]:
@@ -50,7 +53,8 @@ def associative_scan(fn: Callable, xs: Any, *, reverse: bool = False) -> Any:
     def flipped(tensors: list[Tensor]) -> list[Tensor]:
         return [CALLS["flip"](x, (0,)) for x in tensors] if reverse else tensors
 
-    return slices.rebuilt(flipped(sums_of(combine, flipped(slices.tensors), n)))
+    sums = flipped(sums_of(combine, flipped(slices.tensors), n))
+    return slices.rebuilt([CALLS["movedim"](x, 0, dim) for x in sums] if dim else sums)
 
 
 def sums_of(combine: Callable, xs: list[Tensor], n: int) -> list[Tensor]:

@@ -6,6 +6,7 @@ import copy
 import functools
 from contextlib import contextmanager
 from operator import is_
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from ..base import config
@@ -23,6 +24,7 @@ from .compiled.capturing import Fixed
 from .compiled.fallback import Fallback
 from .compiled.handles import Handle, find_global, handle_of
 from .compiled.hints import Hints
+from .compiled.inference_calls import call_in_inference, in_inference_alone
 from .compiled.runs import MISSED, Run
 from .compiled.special_modes import in_modes
 from .compiled.variants import Variant
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Compiled", "compile"]
 
-MOST_TRIED = 3  # variants for other answers, one behind the other, before a call is looked at in Python
+MOST_TRIED = 3  # further variants, one behind the other, before a call is looked at in Python
 MOST_BOUND = 64  # objects without a namespace that have compiled methods, and live as long as these
 MOST_POSTPONED = 2  # calls that run as they are, for what they make is there when the next one is captured
 
@@ -57,11 +59,13 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
         functools.update_wrapper(self, fn, updated=())
         self.fn, self.fullgraph, self.limit = fn, fullgraph, limit
         self._room_, self._name_ = CaptureLock(), f"{METHOD}{getattr(fn, '__qualname__', fn)} at {id(self):x}>"
+        self._order_ = Lock()
         self.clear()
 
     def clear(self) -> None:
         """Forget what was captured."""
         self._variants_: dict[Any, list[Run]] = {}
+        self._recent_: list[Run] = []
         self._begin_()
         self._fixed_: dict[Any, frozenset[int]] = {}
         self._taken_: dict[Any, frozenset[int]] = {}  # ints whose values it takes, by the structure of arguments
@@ -162,6 +166,8 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
         self._room_.await_capture()
         if special and in_region_alone() and not rehearsing():
             return call_in_region(self, args, kwargs)
+        if special and in_inference_alone() and not rehearsing():
+            return call_in_inference(self, args, kwargs)
         if self._rest_ or in_modes() or rehearsing():
             self._rest_ -= self._rest_ > 0
             return self.fn(*args, **kwargs)
@@ -176,6 +182,9 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
                 raise GraphError(self._told_(self._broken_.get(request.key) or self._broken_[request.loose]))
             return self._plainly_(args, kwargs)
         group = self._variants_.setdefault(request.key, [])
+        for variant in group if not (config.CHECK and self._comparable_) else ():
+            if (made := variant.tried(request.inputs)) is not MISSED:
+                return self._next_time_(variant, group, request, made)
         for variant in group:
             if variant.fits(request.inputs) and (made := self._run_(variant, request)) is not MISSED:
                 return self._next_time_(variant, group, request, made)
@@ -227,11 +236,20 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
         apart = request.loose[2] is None and not elsewhere
         flat = not request.kwargs and len(args) == len(inputs) and all(map(is_, args, inputs))
         if apart and flat and not variant.once and not (config.CHECK and self._comparable_):
-            quick = self._positional_
-            for each in [x for x in group if x is not variant and x.asking][:MOST_TRIED] if variant.asking else ():
-                quick = each.entry(quick)
-            self._quick_ = variant.entry(quick)
+            self._begin_with_(variant, [x for x in group if x.asking] if variant.asking else [])
         return self.fn(*args, **request.kwargs) if made is MISSED else made
+
+    def _begin_with_(self, variant: Run, asking: list[Run]) -> None:
+        """Calls begin with a variant, and go on with those ``asking`` for other values, and those that calls began with before.
+
+        Each finds out natively whether it is meant: of calls with two shapes in turn, neither is looked at in Python.
+        """
+        with self._order_:  # two orders at once might lead in a circle
+            others = [x for x in dict.fromkeys((*asking, *self._recent_)) if x is not variant][:MOST_TRIED]
+            quick = self._positional_
+            for each in reversed(others):
+                quick = each.entry(quick)
+            self._quick_, self._recent_ = variant.entry(quick), [variant, *others]
 
     def _take_wholes_(self, fixed: frozenset[int], request: Request) -> bool:
         """Take ints among these leaves by their values, in all calls of this structure; whether there are any."""
@@ -345,7 +363,7 @@ def compile(
         limit: how many variants, for other layouts and other values of what the function depends on, are captured.
         model, recompile_limit: torch's names of ``fn`` and ``limit``.
         dynamic, backend, mode, options: a choice among torch's compilers; here there is one.
-        exact: chooses nothing: every operation is rounded as it is rounded alone.
+        exact: without effect, and best left out: every operation is rounded as it is rounded alone, whatever it says.
         disable: return the function itself.
 
     Raises:

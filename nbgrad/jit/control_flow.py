@@ -15,6 +15,7 @@ import numpy as np
 from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, GraphError, RangeError, require_callable
+from ..func.captures import captured
 from ..modes.batched import Batched
 from ..modes.traced import capture_of_thread
 from ..tensors.tensor import Tensor
@@ -24,6 +25,7 @@ from .loops.bodies import example_of, joined
 from .loops.branches import Choice, chosen
 from .loops.checkpoints import checked_policy, policy_of
 from .loops.derived_bodies import meant_in
+from .loops.iterations import owned
 from .loops.loop_draws import rest_of, traced_branches, traced_step, traced_while
 from .loops.loop_steps import Loop, Step, example_slice
 from .loops.loops import looped
@@ -236,6 +238,10 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, *operands: Any) -> An
             shapes and dtypes.
         operands: tensors, or such structures; a tuple alone may be all of them, as for ``while_loop``: ``(x,)`` is ``x``.
 
+    Returns:
+        What the function that is meant returns, on memory of its own, as from a loop: a copy of what it took. (torch refuses to
+        return that.) Of a bool, which chooses nothing that a graph could hold, the very objects.
+
     Raises:
         ArgumentError: a predicate that is no 0-d bool; what is no tensor; results of different structure. ShapeError, DTypeError:
             of different shapes, of different dtypes.
@@ -257,7 +263,10 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, *operands: Any) -> An
     fn = true_fn if pred else false_fn
     result = results_of(fn, operands)
     check_agreement(true_fn, false_fn, operands, fn, result)
-    return result.rebuilt(result.tensors)
+    if not isinstance(pred, Tensor):
+        return result.rebuilt(result.tensors)
+    others = [x for x in flatten(operands)[0] if isinstance(x, Tensor)]
+    return result.rebuilt(owned(result.tensors, [*others, *captured(fn)]))
 
 
 def batched_cond(pred: Tensor, true_fn: Callable, false_fn: Callable, operands: tuple) -> Any:

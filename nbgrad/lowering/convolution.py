@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from functools import lru_cache
-from operator import add, attrgetter
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Any
 
 from ..base.bounded import MOST_PLANS
 from ..base.calls import CALLS
@@ -15,80 +14,22 @@ from ..dispatch.lowerings import GeneralPlan, lowering, prepared
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..native.plans import PARALLEL, pack_record
-from ..ops.convolution import extent, in_pairs, reached
+from ..ops.convolution import in_pairs
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native
 from .arranged import behind_copies
+from .convolution_depthwise import depthwise_plan, is_depthwise
+from .convolution_panels import by_panels, panel_plans
+from .convolution_sizes import LARGE, Geometry, geometry_of, header, in_three, plane_tables, result_shape, rounded, share_of, sixteens
 
-__all__ = ["Geometry", "in_windows"]
+__all__ = ["in_windows"]
 
 # Elements of a piece of a run, of which four rows stay in the nearest cache.
 PIECE = 1024
-# Into how many units images are divided at most, and bytes that these may have to work in together; how many items there should be;
-# multiply-adds from which the pool is used.
-MOST_UNITS, MOST_MEMORY, ITEMS, LARGE = 16, 1 << 27, 8, 1 << 16
 # Channels from which a kernel of one element is a product of matrices.
 MATRICES_FROM = 64
 # Elements of windows that are written out at a time.
 WINDOWS = 1 << 24
-
-
-class Geometry(NamedTuple):
-    """A convolution by its sizes: NOTE [Convolutions] of ops/convolution.py.
-
-    Attributes:
-        batch, groups: images, and groups of channels.
-        channels, heads: of a group, of the long side and of the short side.
-        long, short, kernel, stride, padding, dilation: one number for each dimension.
-    """
-
-    batch: int
-    groups: int
-    channels: int
-    heads: int
-    long: tuple[int, ...]
-    short: tuple[int, ...]
-    kernel: tuple[int, ...]
-    stride: tuple[int, ...]
-    padding: tuple[int, ...]
-    dilation: tuple[int, ...]
-
-    @property
-    def work(self) -> int:
-        """Multiply-adds."""
-        counts = math.prod(self.short) * math.prod(self.kernel)
-        return self.batch * self.groups * self.channels * self.heads * counts
-
-
-def geometry_of(name: str, layouts: tuple[Layout, ...], attributes: dict) -> Geometry:
-    """The sizes of a call."""
-    (first, second), groups = layouts[:2], attributes["groups"]
-    stride, padding, dilation = (attributes[each] for each in ("stride", "padding", "dilation"))
-    if name == "conv_weight":
-        channels, heads = first.shape[1] // groups, second.shape[1] // groups
-        long, short, kernel = first.shape[2:], second.shape[2:], attributes["kernel"]
-    elif attributes["transposed"]:
-        kernel, short = second.shape[2:], first.shape[2:]
-        channels, heads = second.shape[1], first.shape[1] // groups
-        long = tuple(map(add, map(reached, short, kernel, stride, padding, dilation), attributes["output_padding"]))
-    else:
-        kernel, long = second.shape[2:], first.shape[2:]
-        channels, heads = second.shape[1], second.shape[0] // groups
-        short = tuple(map(extent, long, kernel, stride, padding, dilation))
-    return Geometry(first.shape[0], groups, channels, heads, long, short, kernel, stride, padding, dilation)
-
-
-def result_shape(name: str, geometry: Geometry, transposed: bool) -> tuple[int, ...]:
-    """The shape of what is computed."""
-    batch, groups, channels, heads, long, short, kernel, *_ = geometry
-    if name == "conv_weight":
-        return (groups * heads, channels, *kernel)
-    return (batch, groups * channels, *long) if transposed else (batch, groups * heads, *short)
-
-
-def in_three(sizes: tuple[int, ...], rest: int) -> tuple[int, ...]:
-    """Numbers of one or two dimensions as those of three."""
-    return (rest,) * (3 - len(sizes)) + sizes
 
 
 @late
@@ -101,79 +42,18 @@ def kernel(which: str, dtype: str, step: int) -> int:
     return address(Program(which, function, dtype, bindings, sums, True, sums))
 
 
-def plane_tables(geometry: Geometry) -> tuple[list[int], tuple[int, ...], int, int, int]:
-    """The tables of a record, sizes and number of planes, the largest distance in one, and the longest run of the transpose.
-
-    See NOTE [Planes].
-    """
-    short, size, stride, dilation = (
-        in_three(each, 1) for each in (geometry.short, geometry.kernel, geometry.stride, geometry.dilation)
-    )
-    reach = [[k * d // s for k in range(n)] for n, s, d in zip(size, stride, dilation)]
-    remainder = [[k * d % s for k in range(n)] for n, s, d in zip(size, stride, dilation)]
-    sizes = tuple([n + max(each) for n, each in zip(short, reach)])
-    kept = [*itertools.product(*(sorted(set(each)) for each in remainder))]
-    number = {each: k for k, each in enumerate(kept)}
-    taps = [
-        (
-            number[tuple(each[k] for each, k in zip(remainder, at))],
-            (reach[0][at[0]] * sizes[1] + reach[1][at[1]]) * sizes[2] + reach[2][at[2]],
-        )
-        for at in itertools.product(*map(range, size))
-    ]
-    lists = [[t for t, (plane, _) in enumerate(taps) if plane == k] for k in range(len(kept))]
-    words = [value for tap in taps for value in tap]
-    begin, runs = 0, [needed(geometry, sizes, each) for each in kept]
-    for each, own, run in zip(kept, lists, runs):
-        words += [*each, begin, len(own), *run]
-        begin += len(own)
-    words += [t for own in lists for t in own]
-    return words, sizes, len(kept), max(distance for _, distance in taps), max(length for _, length in runs)
-
-
-def needed(geometry: Geometry, sizes: tuple[int, ...], remainders: tuple[int, ...]) -> tuple[int, int]:
-    """Where in a plane the elements of the long side begin, and how long the run is that has all of them."""
-    first = last = 0
-    numbers = zip(in_three(geometry.long, 1), in_three(geometry.padding, 0), in_three(geometry.stride, 1), sizes, remainders)
-    for long, padding, stride, size, remainder in numbers:
-        low = max(0, -(-(padding - remainder) // stride))
-        high = min(size - 1, (long - 1 + padding - remainder) // stride)
-        if high < low:
-            return 0, 0
-        first, last = first * size + low, last * size + high
-    return first, sixteens(last + 1 - first)
-
-
-def covers(geometry: Geometry) -> bool:
-    """Whether every element of the long side belongs to a plane."""
-    numbers = zip(*geometry[4:])
-    return all(
-        s == len({k * d % s for k in range(n)}) and (short + (n - 1) * d // s) * s - p >= long
-        for long, short, n, s, p, d in numbers
-    )
-
-
 def is_product(geometry: Geometry) -> bool:
     """Whether each image is a product of matrices as they lie, of a size for which BLAS is quicker."""
     alone = geometry.long == geometry.short and max(geometry.kernel) == max(geometry.stride) == 1 and not any(geometry.padding)
     return alone and geometry.groups == 1 and min(geometry.channels, geometry.heads) >= MATRICES_FROM
 
 
-def share_of(geometry: Geometry, which: str, memory: int) -> tuple[int, int, int]:
-    """Items, items of a unit, parts of an image: functions of the sizes alone, so that results do not depend on threads."""
-    images, most = geometry.batch * geometry.groups, max(1, min(MOST_UNITS, MOST_MEMORY // memory))
-    if which == "convolve_weight":
-        heavy = geometry.groups * geometry.heads * geometry.channels * math.prod(geometry.kernel)
-        units = max(1, min(most, images, max(2, (1 << 22) // heavy) if geometry.work >= LARGE else 1))
-        return images, -(-images // units), 1
-    rows = geometry.channels if which == "convolve_transposed" else geometry.heads
-    parts = 1 if images >= ITEMS else max(1, min(ITEMS // images, rows // 8, most))
-    return images * parts, -(-images * parts // most), parts
-
-
 @lru_cache(maxsize=MOST_PLANS)
-def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> GeneralPlan | None:
-    """The launch for contiguous real operands; its second result is memory to work in. None for others, and for empty results."""
+def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> tuple[GeneralPlan | None, GeneralPlan] | None:
+    """What writes the weight as the launch reads it, if anything, and the launch, for contiguous real operands.
+
+    A second result of the launch is memory to work in. None for other operands, and for empty results.
+    """
     first = layouts[0]
     attributes = dict(zip(WEIGHT_ATTRIBUTES if name == "conv_weight" else ATTRIBUTES, values))
     if first.dtype.name not in ("float32", "float64"):
@@ -186,6 +66,10 @@ def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> GeneralPlan
     if len(geometry.long) > 3 or 0 in shape or name != "conv_weight" and is_product(geometry):
         return None
     which = "convolve_weight" if name == "conv_weight" else "convolve_transposed" if transposed else "convolve"
+    if is_depthwise(geometry):
+        return None, depthwise_plan(which, geometry, layouts, shape)
+    if by_panels(geometry, which, first.dtype.name):
+        return panel_plans(which, geometry, layouts, shape)
     tables, sizes, planes, reach, longest = plane_tables(geometry)
     sums = which == "convolve_weight"
     long, short, stride = (in_three(each, 1) for each in (geometry.long, geometry.short, geometry.stride))
@@ -206,48 +90,16 @@ def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> GeneralPlan
     memory = begin + rounded(rows) + rounded(wide)
     items, share, parts = share_of(geometry, which, memory)
     units = -(-items // share)
-    words = [
-        geometry.groups,
-        channels,
-        heads,
-        taps,
-        *long,
-        *short,
-        *sizes,
-        *stride,
-        *in_three(geometry.padding, 0),
-        planes,
-        plane,
-        run,
-        items,
-        share,
-        parts,
-        piece,
-        memory,
-        int(name == "conv_bias"),
-        reach,
-        int(as_it_lies),
-        int(not covers(geometry)),
-        begin,
-        begin + rounded(rows),
-        *tables,
-    ]
+    words = header(geometry, sizes, planes, memory, (items, share, parts), name == "conv_bias", as_it_lies, begin, begin + rounded(rows))
+    words[21], words[25], words[28] = run, piece, reach
+    words += tables
     shape = (units, *shape) if which == "convolve_weight" and units > 1 else shape
     out, space = first.like(shape=shape), layout_of(first.dtype, (units * memory // size,), None, first.device)
     flags = PARALLEL if geometry.work >= LARGE else 0
     code = kernel(which, first.dtype.name, 1 if which == "convolve_transposed" else min(stride[2], 3))
     record = pack_record(code, units, 1, 2, (0,) * len(layouts), flags, words)
-    return GeneralPlan(record, (out.template, space.template), layouts)
-
-
-def rounded(count: int) -> int:
-    """Bytes up to the next line of the cache, and one more, so that rows do not all begin at one place of it."""
-    return -(-count // 64) * 64 + 64
-
-
-def sixteens(count: int) -> int:
-    """A number of elements, up to a multiple of 16, so that no vector has a rest."""
-    return -(-count // 16) * 16
+    before = turning_plan(layouts[1], geometry.groups) if transposed else None
+    return before, GeneralPlan(record, (out.template, space.template), layouts)
 
 
 ATTRIBUTES = ("stride", "padding", "dilation", "transposed", "output_padding", "groups")
@@ -274,22 +126,22 @@ def turning_plan(weight: Layout, groups: int) -> GeneralPlan | None:
     return GeneralPlan(record, (weight.template,), (weight,))
 
 
-def run_plan(plan: GeneralPlan, tensors: tuple[Tensor, ...], attributes: tuple) -> Tensor:
-    """The result of a launch; sums of a weight that come in parts are added up."""
-    if len(attributes) == len(ATTRIBUTES) and attributes[3]:  # transposed
-        turned = turning_plan(tensors[1].layout, attributes[5])
-        if turned is not None:
-            tensors = (tensors[0], native.fresh(turned, tensors[1]), *tensors[2:])
-    out = native.fresh(plan, *tensors)[0]
+def run_plans(plans: tuple[GeneralPlan | None, GeneralPlan], tensors: tuple[Tensor, ...]) -> Tensor:
+    """The result of launches; sums of a weight that come in parts are added up."""
+    before, plan = plans
+    if before is not None:
+        tensors = (tensors[0], native.fresh(before, tensors[1]), *tensors[2:])
+    made = native.fresh(plan, *tensors)
+    out = made[0] if len(plan.outs) > 1 else made  # the other is memory to work in
     return out if out.layout.ndim == tensors[0].layout.ndim else CALLS["sum"](out, 0)
 
 
 @lowering("conv", "conv_bias", "conv_weight", style="run")
 def _convolution(op, tensors, attributes):
     values = tuple(attributes.values())
-    plan = plan_of(op.name, tuple([x.layout for x in tensors]), *values)
-    if plan is not None:
-        return run_plan(plan, tensors, values)
+    plans = plan_of(op.name, tuple([x.layout for x in tensors]), *values)
+    if plans is not None:
+        return run_plans(plans, tensors)
     if not all(x.layout.contiguous for x in tensors):
         return _convolution(op, tuple([CALLS["contiguous_copy"](x) for x in tensors]), attributes)
     return in_windows(op, tensors, attributes)
@@ -299,8 +151,8 @@ def _convolution(op, tensors, attributes):
 def _quick_convolution(op, layouts, attributes):
     count, given = len(layouts), tuple(attributes.values())
     lying, copied = behind_copies(layouts, attrgetter("contiguous"))
-    plan = plan_of(op.name, lying, *given)
-    return None if plan is None else lambda *values: run_plan(plan, copied(values[:count]), given)
+    plans = plan_of(op.name, lying, *given)
+    return None if plans is None else lambda *values: run_plans(plans, copied(values[:count]))
 
 
 # ---- by products of windows --------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ exchange, printing and pickling, which are in modules beside this one.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Callable
 
 from ..autograd.entry import backward as run_backward
@@ -14,8 +13,9 @@ from ..base.calls import CALLS
 from ..base.dtypes import DType
 from ..base.errors import ArgumentError, DeviceError, DTypeError, GradError, InplaceError, ShapeError
 from ..base.grad_mode import note_leaf, refuse_in_transform, traces, unusual
+from ..base.user_stack import warn_user
 from ..creation import casting, dlpack, factories as creation, numpy_exchange as interop
-from ..dispatch import inference as _inference_calls  # noqa: F401  (they register themselves)
+from ..dispatch import inference as _inference_calls, passing as _passing_calls  # noqa: F401  (they register themselves)
 from ..graph import edges as graph
 from ..graph.edges import AccumulateGrad, Edge, RemovableHandle, edge_of, is_leaf_edge, requires_grad
 from ..graph.node import Node, node_meta, visible_node
@@ -148,11 +148,9 @@ def get_grad(x: Tensor) -> Tensor | None:
     meta = x._meta_
     grad = None if meta is None else meta.grad
     if grad is None and not (meta is not None and meta.retains) and has_history(x):
-        warnings.warn(
+        warn_user(
             "grad: the tensor is not a leaf, its gradient is not kept. Hint: call retain_grad() on it before "
-            "backward(), or look at the leaf's.",
-            UserWarning,
-            stacklevel=2,
+            "backward(), or look at the leaf's."
         )
     return grad
 

@@ -27,7 +27,7 @@ from ..dispatch.planned import planned_call
 from ..dispatch.prepared import composite_call, run_call
 from ..dispatch.settled_spellings import settled, traced
 from ..kernels.codegen import computable
-from ..modes.overrides import functions_of
+from ..modes.overrides import functions_of, handle_function
 from ..ops.core import OPS, Composite, Elementwise, General, Movement, Op, elementwise
 from ..ops.docstring import Docstring
 from ..ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS, Expr, postorder
@@ -215,14 +215,20 @@ def function_form(op: Op, call: Callable, public: str = "") -> Callable:
     def function(*args, **named):
         try:
             if takes_array and args and not isinstance(args[0], Tensor) and not (numbers and isinstance(args[0], NUMBERS)):
+                if overrides_functions(type(args[0])):
+                    return handle_function(function, args, *args, **named)
                 args = (as_tensor(op, names[0], args[0]), *args[1:])
             return call(*args, **named)
         except AttributeError as error:
+            if brings_own_type(args, named):
+                return handle_function(function, (*args, *named.values()), *args, **named)
             refuse_arguments(op, args, named, error)
             raise
         except LinAlgError as error:
             raise error.of(op.public) from None
         except TypeError as error:
+            if brings_own_type(args, named):
+                return handle_function(function, (*args, *named.values()), *args, **named)
             if not foreign_names(op, named):
                 refuse_arguments(op, args, named, error)
                 raise
@@ -271,6 +277,12 @@ def call_by_names(op: Op, call: Callable, args: tuple, named: dict[str, Any]) ->
     if out is None:
         return call(*args, **named)
     return write_out(op.public, lambda: call(*args, **named), out)
+
+
+def brings_own_type(args: tuple, named: dict[str, Any]) -> bool:
+    """Whether an argument is no tensor, and of a type that says itself what functions mean on it."""
+    flat = [y for x in (*args, *named.values()) for y in (x if isinstance(x, (tuple, list)) else (x,))]
+    return any(not isinstance(x, Tensor) and overrides_functions(type(x)) for x in flat)
 
 
 def as_tensor(op: Op, name: str, value) -> Tensor:

@@ -16,6 +16,16 @@ __all__ = ["Namespace", "module_below", "install_namespaces"]
 
 # A path, and the module whose names are found there; None: only paths below it.
 PLACES: dict[str, str | None] = {
+    "_dynamo": "jit.dynamo",
+    "_dynamo._trace_wrapped_higher_order_op": "jit.dynamo",
+    "_dynamo.eval_frame": "jit.dynamo",
+    "_dynamo.exc": "jit.dynamo",
+    "_dynamo.utils": "jit.dynamo",
+    "_higher_order_ops": "jit",
+    "_higher_order_ops.associative_scan": "jit.associative",
+    "_inductor": "jit.dynamo",
+    "_tensor_str": "methods.printing",
+    "_jit_internal": "utilities.scripting",
     "_utils": "utilities.flattening",
     "_vmap_internals": "batch.vmap",
     "accelerator": "cuda.accelerator",
@@ -38,6 +48,8 @@ PLACES: dict[str, str | None] = {
     "cuda.amp.common": "amp.cuda_names",
     "cuda.amp.grad_scaler": "amp.cuda_names",
     "distributed": "utilities.distributed",
+    "distributed.device_mesh": "utilities.distributed",
+    "distributed.rpc": "utilities.distributed",
     "dtypes": "base.dtypes",
     "distributions.bernoulli": "distributions",
     "distributions.beta": "distributions",
@@ -65,7 +77,7 @@ PLACES: dict[str, str | None] = {
     "distributions.lowrank_multivariate_normal": "distributions",
     "distributions.mixture_same_family": "distributions",
     "distributions.multinomial": "distributions",
-    "distributions.multivariate_normal": "distributions",
+    "distributions.multivariate_normal": "distributions.multivariate",
     "distributions.negative_binomial": "distributions",
     "distributions.normal": "distributions",
     "distributions.one_hot_categorical": "distributions",
@@ -76,7 +88,6 @@ PLACES: dict[str, str | None] = {
     "distributions.studentT": "distributions",
     "distributions.transformed_distribution": "distributions",
     "distributions.uniform": "distributions",
-    "distributions.utils": "distributions.odds",
     "distributions.von_mises": "distributions",
     "distributions.weibull": "distributions",
     "distributions.wishart": "distributions",
@@ -84,12 +95,22 @@ PLACES: dict[str, str | None] = {
     "forward_ad": "autograd.forward_ad",
     "function": "autograd.function",
     "functional": "func.functional",
+    "fx": "utilities.fx",
+    "fx.experimental": None,
+    "fx.experimental.symbolic_shapes": "utilities.fx",
+    "fx.graph": "utilities.fx",
+    "fx.graph_module": "utilities.fx",
+    "fx.node": "utilities.fx",
+    "fx.proxy": "utilities.fx",
     "grad_mode": "autograd.grad_mode",
     "gradcheck": "autograd.gradcheck",
     "hub": "utilities.hub",
+    "jit.annotations": "utilities.scripting",
     "library": "func.custom_ops",
     "memory": "methods.memory",
     "mps": "backends.absent",
+    "nn.attention.bias": "nn.causal_masks",
+    "nn.attention.flex_attention": "nn.flex_attention",
     "nn.common_types": "nn.tuples",
     "nn.modules": "nn",
     "nn.modules.activation": "nn",
@@ -115,6 +136,8 @@ PLACES: dict[str, str | None] = {
     "nn.modules.upsampling": "nn.resampling",
     "nn.modules.utils": "nn.tuples",
     "nn.parameter": "nn.parameters",
+    "nn.parallel.data_parallel": "nn.parallel",
+    "nn.parallel.distributed": "nn.parallel",
     "nn.utils.clip_grad": "nn.utils",
     "nn.utils.convert_parameters": "nn.utils",
     "nn.utils.fusion": "nn.fusion",
@@ -140,21 +163,23 @@ PLACES: dict[str, str | None] = {
     "random": "methods.random",
     "return_types": "methods.return_types",
     "serialization": "methods.files.serialization",
-    "storage": "tensors.untyped",
+    "storage": "methods.typed_storage",
     "tensor": "tensors.tensor",
     "types": "utilities.types",
     "utils": None,
     "utils._pytree": "methods.pytree",
     "utils.benchmark": "utilities.benchmark",
     "utils.checkpoint": "recomputing.checkpoint",
+    "utils.cpp_extension": "utilities.cpp_extension",
     "utils.data": "data",
     "utils.data._utils": None,
     "utils.data._utils.collate": "data.collate",
-    "utils.data.dataloader": "data",
+    "utils.data.dataloader": "data.dataloader",
     "utils.data.dataset": "data.datasets",
     "utils.data.distributed": "data.distributed",
     "utils.data.sampler": "data.samplers",
     "utils.dlpack": "creation.dlpack",
+    "utils.flop_counter": "utilities.symbols",
     "utils.hooks": "methods.pickled_hooks",
     "utils.model_zoo": "utilities.hub",
     "utils.tensorboard": "utilities.tensorboard",
@@ -218,8 +243,8 @@ def module_below(package: str, name: str) -> ModuleType:
         raise AttributeError(f"module {package!r} has no attribute {name!r}.") from None
 
 
-def install_namespaces() -> ModuleType:
-    """Make the paths importable; return ``nbgrad.utils``, the one that is an attribute of the package."""
+def install_namespaces() -> dict[str, ModuleType]:
+    """Make the paths importable; return those that have others below them (``utils``), as attributes of the package."""
     for path, source in PLACES.items():
         sys.modules.setdefault(f"nbgrad.{path}", Namespace(f"nbgrad.{path}", source))
-    return sys.modules["nbgrad.utils"]
+    return {path: sys.modules[f"nbgrad.{path}"] for path in PLACES if path in PACKAGES and "." not in path}

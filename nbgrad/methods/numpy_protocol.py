@@ -139,8 +139,7 @@ FUNCTIONS: dict[str, tuple[str, dict[str, str]]] = {
     "roll": ("", {"axis": "dims", "shift": "shifts"}),
     "expand_dims": ("unsqueeze", _AXIS),
     **dict.fromkeys(
-        ("vstack", "hstack", "dstack", "tril", "triu", "trace", "outer", "inner", "dot", "kron", "tile", "moveaxis", "swapaxes"),
-        ("", {}),
+        ("vstack", "hstack", "dstack", "tril", "triu", "trace", "outer", "inner", "kron", "tile", "moveaxis", "swapaxes"), ("", {})
     ),
     "diagonal": ("", {"axis1": "dim1", "axis2": "dim2"}),
     "where": ("", {}),
@@ -183,6 +182,14 @@ def spread_about_mean(name: str) -> Callable:
         return getattr(a, name)(axis, correction=ddof, keepdim=keepdims)
 
     return function
+
+
+def dotted(a: Any, b: Any) -> Any:
+    """``np.dot``: of vectors, matrices, and numbers; of more dimensions over the last of one and the last but one of the other."""
+    a, b = as_operand(a), as_operand(b)
+    if not np.ndim(a) or not np.ndim(b):
+        return a * b
+    return a @ b if b.ndim <= 2 else CALLS["tensordot"](a, b, ([-1], [-2]))
 
 
 def flipped(m: Tensor, axis: Any = None) -> Tensor:
@@ -234,6 +241,7 @@ ADAPTED: dict[str, Callable] = {
     "var": spread_about_mean("var"),
     "std": spread_about_mean("std"),
     "clip": clipped,
+    "dot": dotted,
     "flip": flipped,
     "round": lambda a, decimals=0: a.round(decimals=decimals),
     "reshape": reshaped,

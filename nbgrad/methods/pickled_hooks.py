@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Callable
 
 from ..base.function_attributes import attach
+from ..base.user_stack import warn_user
 from ..graph.node import RemovableHandle
 from ..tensors.tensor import Parameter, Tensor
 
@@ -31,9 +31,7 @@ def warn_if_has_hooks(tensor: Tensor) -> None:
     hooks = tensor._meta_.hooks if tensor._meta_ is not None and not isinstance(tensor, Parameter) else None
     for hook in (hooks or {}).values():
         if not hasattr(hook, "__nbgrad_unserializable__"):
-            warnings.warn(
+            warn_user(
                 f"pickle: the hook {getattr(hook, '__name__', hook)!r} stays behind. Hint: decorate it with "
-                "@nbgrad.utils.hooks.unserializable_hook if that is intended.",
-                UserWarning,
-                stacklevel=3,
+                "@nbgrad.utils.hooks.unserializable_hook if that is intended."
             )

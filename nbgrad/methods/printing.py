@@ -203,6 +203,16 @@ def body_of(x: Tensor, indent: int) -> str:
     return element.text(values.item()) if values.ndim == 0 else lines_of(values, indent, summarize, element)
 
 
+_tensor_str = body_of  # torch's name
+
+
+def __getattr__(name: str) -> PrintOptions:
+    """``PRINT_OPTS``: torch's name of the options as they are now."""
+    if name != "PRINT_OPTS":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}.")
+    return _options
+
+
 # ---- tensors -------------------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,10 @@ Found as ``nbgrad.utils._pytree``. What ``nbgrad.func`` and ``nbgrad.vmap`` take
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Callable, Iterable, Iterator, NamedTuple
 
 from ..base.errors import ArgumentError, RangeError
 from ..base.nested import LEAF, Tree, flatten, parts_of, registered
@@ -14,6 +17,7 @@ __all__ = [
     "LeafSpec",
     "PyTree",
     "PyTreeSpec",
+    "SUPPORTED_NODES",
     "TreeSpec",
     "is_namedtuple",
     "is_namedtuple_class",
@@ -198,6 +202,67 @@ def register_pytree_node(
     registered[cls] = flatten_fn, unflatten_fn
 
 
+class NodeDef(NamedTuple):
+    """How values of a type are taken apart, ``value -> (values, context)``, and put together, ``(values, context) -> value``."""
+
+    type: type
+    flatten_fn: Callable[[Any], tuple[list, Any]]
+    unflatten_fn: Callable[[Iterable, Any], Any]
+
+
+class Containers(Mapping[type, NodeDef]):
+    """The types that are no leaves, and how they are taken apart.
+
+    >>> SUPPORTED_NODES[dict].flatten_fn({"a": 1}), list in SUPPORTED_NODES, int in SUPPORTED_NODES
+    (([1], ('a',)), True, False)
+    """
+
+    def __getitem__(self, kind: type) -> NodeDef:
+        if kind not in (*KNOWN, *registered) and not is_namedtuple_class(kind):
+            raise KeyError(kind)
+        return NodeDef(kind, apart, partial(together, kind))
+
+    def __iter__(self) -> Iterator[type]:
+        return iter((*KNOWN, *registered))
+
+    def __len__(self) -> int:
+        return len(KNOWN) + len(registered)
+
+
+KNOWN = dict, OrderedDict, tuple, list
+SUPPORTED_NODES = Containers()
+
+
+def apart(value: Any) -> tuple[list, Any]:
+    """The values of a container, and its keys or context."""
+    keys, values = parts_of(value) or (None, [])
+    return values, keys
+
+
+def together(kind: type, values: Iterable, context: Any) -> Any:
+    """The container of a type with these values."""
+    values = list(values)
+    return Tree(kind, context, (LEAF,) * len(values)).unflatten(values)
+
+
+def _dict_flatten(d: dict) -> tuple[list, list]:  # torch's name, as the next three
+    """The values of a dict, and its keys."""
+    return list(d.values()), list(d)
+
+
+def _dict_flatten_with_keys(d: dict) -> tuple[list[tuple[str, Any]], list]:
+    """The values of a dict, each with how Python reaches it, and its keys."""
+    return steps(d), list(d)
+
+
+def _dict_unflatten(values: Iterable, context: list) -> dict:
+    """The dict of values and keys."""
+    return dict(zip(context, values))
+
+
+_get_node_type = type
+
+
 # ---- maps ----------------------------------------------------------------------------------------------------------
 
 
@@ -308,7 +373,7 @@ def tree_any_only(type_or_types: Any, /, pred: Predicate, tree: PyTree, is_leaf:
 
 def steps(tree: PyTree) -> list[tuple[str, Any]]:
     """The values of a container, each with how Python reaches it: ``[0]``, ``['key']``, ``.field``."""
-    keys, values = parts_of(tree) or ((), [])
+    keys, values = (tree, tree.values()) if isinstance(tree, dict) else parts_of(tree) or ((), [])
     if isinstance(tree, dict):
         return [(f"[{key!r}]", value) for key, value in zip(keys, values)]
     if is_namedtuple_instance(tree):

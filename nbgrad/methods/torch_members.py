@@ -5,7 +5,6 @@ Nothing here has a derivative of its own: what can be recorded is written in ope
 
 from __future__ import annotations
 
-import warnings
 from contextlib import nullcontext
 from importlib import import_module
 from typing import Any, Callable
@@ -14,6 +13,7 @@ from ..base.calls import CALLS
 from ..base.dtypes import int64
 from ..base.errors import ArgumentError, ShapeError
 from ..base.grad_mode import traces
+from ..base.user_stack import warn_user
 from ..creation.casting import moved, on_device
 from ..creation.factories import empty_strided
 from ..creation.pinning import is_pinned, pinned
@@ -31,6 +31,7 @@ from .install import FUNCTIONS
 from .memory_formats import clone_function, clone_method, contiguous, dim_order
 from .tensor_info import get_device, is_nonzero, is_same_size, is_signed
 from .typed_constructors import constructed
+from .typed_storage import storage
 
 __all__ = ["UntypedStorage", "install_forms"]
 
@@ -154,7 +155,7 @@ def resize(x: Tensor, *sizes: Any) -> Tensor:
     Raises:
         ShapeError: it would not.
     """
-    warnings.warn("resize: is the old form of reshape and resize_. Hint: x.reshape(sizes).", UserWarning, stacklevel=2)
+    warn_user("resize: is the old form of reshape and resize_. Hint: x.reshape(sizes).")
     return x.reshape(*sizes)
 
 
@@ -240,8 +241,10 @@ ABSENT = (
 )
 PROPERTIES = {name: constant(False, "False: a kind of tensor that this one is not.") for name in ABSENT}
 PROPERTIES |= {"is_cpu": property(lambda x: x.layout.device.type == "cpu", doc="Whether the elements are in the CPU's memory.")}
+PROPERTIES |= {"_cdata": property(id, doc="A number that no other tensor has while this one lives.")}
 METHODS: dict[str, Callable] = {
     "untyped_storage": untyped_storage,
+    "storage": storage,
     "is_set_to": is_set_to,
     "is_same_size": is_same_size,
     "pin_memory": pin_memory,

@@ -12,7 +12,7 @@ from ..base.errors import ArgumentError
 from ..base.size import Size
 from ..creation.casting import TYPE_NAMES, on_device
 from ..creation.factories import empty
-from ..creation.from_data import tensor
+from ..creation.from_data import as_tensor, tensor
 from ..tensors.tensor import Tensor
 from ..tensors.untyped import UntypedStorage
 from .memory import memory_of
@@ -34,7 +34,9 @@ class TensorType(type):
 
 
 def constructed(name: str, dtype: DType, args: tuple, device: Any, named: dict[str, Any]) -> Tensor:
-    """A tensor without values of the sizes that are given, or of the one argument's data; a tensor is shared, with its history.
+    """A tensor without values of the sizes that are given, or of the one argument's data.
+
+    A tensor is shared, with its history, and so is the memory of an array of the dtype.
 
     Args:
         named: the one argument by its name, ``data`` or ``size``.
@@ -62,7 +64,7 @@ def constructed(name: str, dtype: DType, args: tuple, device: Any, named: dict[s
         return CALLS["alias"](data if device is None or data.layout.device == place else data.to(place))
     if data is None or isinstance(data, (bool, float, complex, np.generic)):
         raise ArgumentError(f"{name}: expected sizes, or data in a sequence; got {data!r}. Hint: nbgrad.tensor({data!r}).")
-    return tensor(data, dtype=dtype, device=place)
+    return (as_tensor if isinstance(data, np.ndarray) else tensor)(data, dtype=dtype, device=place)
 
 
 def is_size(each: Any) -> bool:

@@ -9,6 +9,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import ArgumentError
+from ..creation.casting import targets_of
 from .members import BUFFERS, PARAMETER
 
 __all__ = ["Convertible", "converted"]
@@ -43,44 +44,42 @@ class Convertible:
         >>> nbgrad.nn.Linear(2, 3).to(nbgrad.float64).weight.dtype
         nbgrad.float64
         """
-        for target in targets:
-            if isinstance(target, type(nbgrad.float32)):
-                dtype = target
-            elif isinstance(target, Tensor):
-                dtype, device = target.dtype, target.device
-            elif target is not None and not isinstance(target, bool):
-                device = target
+        device, dtype, _, memory_format = targets_of(*targets, dtype=dtype, device=device, memory_format=memory_format)
+        return self._converted(dtype, device, memory_format)
+
+    def _converted(self, dtype: Any = None, device: Any = None, memory_format: Any = None) -> Any:
+        """``to``, for the methods beside it: a subclass whose ``to`` calls one of these must not come back to itself."""
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise ArgumentError(f"to: expected a floating or complex dtype, got {dtype}.")
         return self._apply(lambda tensor: converted(tensor, dtype, device, memory_format))
 
     def float(self) -> Any:
         """``to(float32)``."""
-        return self.to(nbgrad.float32)
+        return self._converted(nbgrad.float32)
 
     def double(self) -> Any:
         """``to(float64)``."""
-        return self.to(nbgrad.float64)
+        return self._converted(nbgrad.float64)
 
     def half(self) -> Any:
         """``to(float16)``."""
-        return self.to(nbgrad.float16)
+        return self._converted(nbgrad.float16)
 
     def bfloat16(self) -> Any:
         """``to(bfloat16)``."""
-        return self.to(nbgrad.bfloat16)
+        return self._converted(nbgrad.bfloat16)
 
     def type(self, dst_type: Any) -> Any:
         """``to(dst_type)``, a dtype."""
-        return self.to(dtype=dst_type)
+        return self._converted(dst_type)
 
     def cpu(self) -> Any:
         """``to("cpu")``."""
-        return self.to(device="cpu")
+        return self._converted(device="cpu")
 
     def cuda(self, device: Any = None) -> Any:
         """``to("cuda")``, or to the GPU with that number."""
-        return self.to(device="cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+        return self._converted(device="cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
         """Give parameters and buffers memory of undefined elements on ``device``; returns self.

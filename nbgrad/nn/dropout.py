@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 from .. import Tensor, alpha_dropout, dropout, feature_alpha_dropout, feature_dropout
 from ..base.errors import RangeError, ShapeError
+from ..base.user_stack import warn_user
 from .module import Module
 from .utils import number
 
@@ -27,11 +27,9 @@ def of_channels(name: str, spatial: int, input: Tensor, p: float, training: bool
     """``feature_dropout`` of samples, or of one sample, of so many dimensions behind the channels."""
     samples = input.ndim == spatial + 2
     if input.ndim == 3 and spatial == 2:
-        warnings.warn(
+        warn_user(
             "dropout2d: input has 3 dimensions, (N, C, L) is assumed as in dropout1d. Hint: call dropout1d, or "
-            "unsqueeze(0) what is one sample.",
-            UserWarning,
-            stacklevel=3,
+            "unsqueeze(0) what is one sample."
         )
     elif not samples and input.ndim != spatial + 1:
         raise ShapeError(

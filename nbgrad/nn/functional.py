@@ -5,7 +5,6 @@ Each is the operation of the same name in ``nbgrad``; ``softsign`` is composed o
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any
@@ -79,6 +78,7 @@ from .. import (
 )
 from ..base.errors import ArgumentError, RangeError, ShapeError
 from ..base.function_attributes import attach, place
+from ..base.user_stack import warn_user
 from . import grad  # noqa: F401     # torch.nn.functional.grad
 from .attention import multi_head_attention_forward, scaled_dot_product_attention
 from .bags import embedding_bag
@@ -282,7 +282,7 @@ def given_dim(name: str, dim: int | None, input: Tensor) -> int:
     """The dimension; where none is given, torch's choice of early versions, with a warning."""
     if dim is None:
         dim = 0 if input.ndim in (0, 1, 3) else 1
-        warnings.warn(f"{name}: dim is not given, {dim} is taken. Hint: say which one is meant.", UserWarning, stacklevel=3)
+        warn_user(f"{name}: dim is not given, {dim} is taken. Hint: say which one is meant.")
     return dim
 
 

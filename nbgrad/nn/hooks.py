@@ -6,7 +6,6 @@ the class has them under that name, for modules that have none of their own.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import ArgumentError, GradError
+from ..base.user_stack import warn_user
 from ..graph.edges import RemovableHandle
 from ..graph.node import Hooks, placed
 
@@ -152,10 +152,8 @@ class BackwardWatch:
         single = not isinstance(result, tuple)
         values = (result,) if single else result
         if not any(isinstance(value, Tensor) for value in values):
-            warnings.warn(
-                f"Module: backward hooks are called for a Tensor or a tuple of them, forward returned {type(result).__name__}.",
-                UserWarning,
-                stacklevel=4,
+            warn_user(
+                f"Module: backward hooks are called for a Tensor or a tuple of them, forward returned {type(result).__name__}."
             )
             return result
         places, passed, node = led_through(values)
@@ -176,11 +174,7 @@ class BackwardWatch:
 
     def without_inputs(self) -> None:
         """Call the hooks of a module whose inputs have no gradients."""
-        warnings.warn(
-            "Module: no input requires grad, so its backward hooks are called with None for them, before its backward.",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn_user("Module: no input requires grad, so its backward hooks are called with None for them, before its backward.")
         nothing = (None,) * self.count
         for _, hook in self.hooks.all_of("after_backward"):
             new = hook(self.module, nothing, self.grad_outputs)

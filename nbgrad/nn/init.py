@@ -6,7 +6,6 @@ Every random one takes ``generator``; without it the default generator is used.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
@@ -16,6 +15,7 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import RangeError, ShapeError
 from ..base.function_attributes import attach
+from ..base.user_stack import warn_user
 
 __all__ = [
     "calculate_gain",
@@ -349,7 +349,7 @@ def renamed(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     name = function.__name__[:-1]
 
     def old(*args: Any, **named: Any) -> Tensor:
-        warnings.warn(f"nn.init.{name} is the old name of nn.init.{name}_.", FutureWarning, stacklevel=2)
+        warn_user(f"nn.init.{name} is the old name of nn.init.{name}_.", FutureWarning)
         return function(*args, **named)
 
     old.__name__ = old.__qualname__ = name

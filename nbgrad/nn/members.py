@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 from ..base.errors import NbgradError
@@ -15,6 +15,7 @@ __all__ = [
     "PARAMETER",
     "TRANSIENT",
     "MemberError",
+    "MemberTable",
     "Members",
     "first_seen",
     "join",
@@ -36,7 +37,11 @@ class MemberError(NbgradError, AttributeError):
 
 
 class Members(MutableMapping):
-    """The attributes of a module that are of some kinds, by name, also those that are None; writing to it writes to the module."""
+    """The attributes of a module that are of some kinds, by name, also those that are None; writing to it writes to the module.
+
+    What is written is taken as it is, whatever it is and without hooks: a step of meta-learning puts computed tensors in the places of
+    parameters. ``setattr`` and ``register_parameter`` are where values are checked.
+    """
 
     def __init__(self, owner: Any, *kinds: str) -> None:
         self.owner, self.kinds = owner, kinds
@@ -47,11 +52,9 @@ class Members(MutableMapping):
         return self.owner.__dict__[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
-        present = self.owner._kinds_.get(name)
-        if present in self.kinds:
-            self.owner._replace_own(name, value)
-        else:
-            self.owner._register(name, value, self.kinds[0])
+        if self.owner._kinds_.get(name) not in self.kinds:
+            self.owner._kinds_[name] = self.kinds[0]
+        self.owner.__dict__[name] = value
 
     def __delitem__(self, name: str) -> None:
         self[name]
@@ -65,6 +68,30 @@ class Members(MutableMapping):
 
     def __repr__(self) -> str:
         return repr(dict(self))
+
+    def copy(self) -> dict[str, Any]:
+        """A dict of them."""
+        return dict(self)
+
+
+class MemberTable:
+    """An attribute of Module: its members of some kinds, to be looked at, written to or set anew."""
+
+    def __init__(self, *kinds: str) -> None:
+        self.kinds = kinds
+
+    def __get__(self, module: Any, owner: Any = None) -> Any:
+        return self if module is None else Members(module, *self.kinds)
+
+    def __set__(self, module: Any, members: Mapping[str, Any]) -> None:
+        values, kinds, members = module.__dict__, module._kinds_, dict(members)
+        for name in [name for name, kind in kinds.items() if kind in self.kinds and name not in members]:
+            del values[name]
+        # A new dict: a module whose ``__dict__`` was copied from another one's shares its kinds until here.
+        others = {name: kind for name, kind in kinds.items() if kind not in self.kinds}
+        own = {name: kind if (kind := kinds.get(name)) in self.kinds else self.kinds[0] for name in members}
+        values["_kinds_"] = others | own
+        values.update(members)
 
 
 def join(prefix: str, name: str) -> str:

@@ -14,7 +14,7 @@ from ..graph.edges import RemovableHandle
 from .buffers import Buffer
 from .conversions import Convertible
 from .hooks import ForwardHook, HookTable, ModuleHooks
-from .members import BUFFER, BUFFERS, MODULE, PARAMETER, TRANSIENT, MemberError, Members, first_seen, registered, when_registered
+from .members import BUFFER, BUFFERS, MODULE, PARAMETER, TRANSIENT, MemberError, MemberTable, first_seen, registered, when_registered
 from .state import IncompatibleKeys, Stateful
 from .utils import zero_grads
 
@@ -159,7 +159,9 @@ class Module(Stateful, Convertible):
     if not TYPE_CHECKING:  # a checker would take every name for an attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Called for names that are not there, by subclasses as well that look elsewhere then."""
+            """Called for names that are not there, by subclasses as well that look elsewhere then; by programs for registered ones."""
+            if name in vars(self).get("_kinds_", ()):
+                return vars(self)[name]
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -230,17 +232,7 @@ class Module(Stateful, Convertible):
         values = self.__dict__
         return [(name, values[name]) for name, kind in values["_kinds_"].items() if kind in kinds and values[name] is not None]
 
-    @property
-    def _parameters(self) -> Members:  # torch's names
-        return Members(self, PARAMETER)
-
-    @property
-    def _buffers(self) -> Members:
-        return Members(self, *BUFFERS)
-
-    @property
-    def _modules(self) -> Members:
-        return Members(self, MODULE)
+    _parameters, _buffers, _modules = MemberTable(PARAMETER), MemberTable(*BUFFERS), MemberTable(MODULE)  # torch's names
 
     @property
     def _non_persistent_buffers_set(self) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import nbgrad
@@ -10,6 +10,7 @@ import nbgrad
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import special
+from ..base.user_stack import warn_user
 from ..modes.autocast import operand
 from . import init
 from .module import Module, unusual
@@ -68,9 +69,7 @@ class RNNBase(Module):
         if not 0 <= proj_size < hidden_size or proj_size and mode != "LSTM":
             raise RangeError(f"{name}: proj_size is {proj_size}, expected less than hidden_size, and 0 where it is no LSTM.")
         if dropout and num_layers == 1:
-            warnings.warn(
-                f"{name}: dropout is {dropout}, but there is one layer, and dropout comes behind all but the last.", stacklevel=3
-            )
+            warn_user(f"{name}: dropout is {dropout}, but there is one layer, and dropout comes behind all but the last.")
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, float(dropout), bidirectional
         self.proj_size = proj_size
@@ -110,6 +109,11 @@ class RNNBase(Module):
     @property
     def _flat_weights(self) -> list[Any]:
         return [getattr(self, name) for name in self._flat_weights_names]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: Iterable[Any]) -> None:
+        """Compute with ``weights`` from now on, which need not be parameters: recipes that drop or clone weights set them."""
+        self.__dict__.update(zip(self._flat_weights_names, weights))
 
     def reset_parameters(self) -> None:
         """Draw all parameters anew: uniform within ``±1 / sqrt(hidden_size)``."""

@@ -8,7 +8,6 @@ after the other.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -19,6 +18,7 @@ import nbgrad
 
 from .. import Tensor
 from ..base.errors import DTypeError, RangeError, ShapeError
+from ..base.user_stack import warn_user
 from ..modes.autocast import casts
 from .module import Module
 
@@ -226,19 +226,19 @@ def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: st
     >>> upsample(nbgrad.ones(1, 1, 2), 4).shape  # doctest: +SKIP
     nbgrad.Size([1, 1, 4])
     """
-    warnings.warn("upsample is the old name of interpolate.", FutureWarning, stacklevel=2)
+    warn_user("upsample is the old name of interpolate.", FutureWarning)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """``interpolate`` of mode "nearest", with a warning: torch's former name."""
-    warnings.warn("upsample_nearest is an old name of interpolate.", FutureWarning, stacklevel=2)
+    warn_user("upsample_nearest is an old name of interpolate.", FutureWarning)
     return interpolate(input, size, scale_factor, "nearest")
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """``interpolate`` of mode "bilinear" with aligned corners, with a warning: torch's former name."""
-    warnings.warn("upsample_bilinear is an old name of interpolate.", FutureWarning, stacklevel=2)
+    warn_user("upsample_bilinear is an old name of interpolate.", FutureWarning)
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 

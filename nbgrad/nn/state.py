@@ -8,7 +8,6 @@ what was there is kept, to be put back if the load fails.
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -18,6 +17,7 @@ import nbgrad
 
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, NotSupportedError, ShapeError
+from ..base.user_stack import warn_user
 from ..graph.edges import RemovableHandle
 from ..graph.node import add_hook
 from .members import BUFFER, BUFFERS, MODULE, PARAMETER, join
@@ -153,7 +153,7 @@ class Stateful(StateHooked):
         ['0.weight', '0.bias']
         """
         if args:
-            warnings.warn("state_dict: give destination, prefix and keep_vars by name.", FutureWarning, stacklevel=2)
+            warn_user("state_dict: give destination, prefix and keep_vars by name.", FutureWarning)
             given = dict(zip(("destination", "prefix", "keep_vars"), args))
             return self.state_dict(**{"destination": destination, "prefix": prefix, "keep_vars": keep_vars, **given})
         if destination is None:

@@ -97,6 +97,7 @@ elementwise(
     node="DivBackward2",
     public="div",
     shows={"rounding_mode": "floor"},
+    numbers=True,
     exact=("x", "y"),
     doc="The floor of x / y.",
 )
@@ -111,6 +112,7 @@ elementwise(
     node="DivBackward2",
     public="div",
     shows={"rounding_mode": "trunc"},
+    numbers=True,
     exact=("x", "y"),
     doc="x / y rounded towards 0.",
 )
@@ -120,6 +122,7 @@ elementwise(
     {"x": undifferentiable, "y": undifferentiable},
     refuses_bool=True,
     integer_divisor="y",
+    numbers=True,
     exact=("x", "y"),
     doc="The floor of x / y. It has no derivative: div(rounding_mode=) has.",
 )

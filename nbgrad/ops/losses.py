@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 from ..base.dtypes import int64
 from ..base.errors import ArgumentError, DimError, DTypeError, RangeError, ShapeError
 from ..base.grad_mode import converted_in_modes, special
+from ..base.user_stack import warn_user
 from .core import composite, elementwise, general
 from .expr import scalar
 from .kinds import constant_number
@@ -185,7 +184,7 @@ def old_reduction(size_average: bool | None, reduce: bool | None, reduction: str
         if isinstance(flag, str):
             raise ArgumentError(f"size_average and reduce are bools, got {flag!r}. Hint: reduction={flag!r}, by name.")
     named = "none" if reduce is False else "sum" if size_average is False else "mean"
-    warnings.warn(f"size_average and reduce are the old form of reduction. Hint: reduction={named!r}.", UserWarning, stacklevel=3)
+    warn_user(f"size_average and reduce are the old form of reduction. Hint: reduction={named!r}.")
     return named
 
 
@@ -212,10 +211,7 @@ def broadcast(name: str, input, target) -> tuple:
     """
     if input.shape == target.shape:
         return input, target
-    warnings.warn(
-        f"{name}: target {list(target.shape)} is broadcast against input {list(input.shape)}. Hint: reshape one of them.",
-        stacklevel=3,
-    )
+    warn_user(f"{name}: target {list(target.shape)} is broadcast against input {list(input.shape)}. Hint: reshape one of them.")
     return (input, target) if input.dtype is target.dtype else scalar.broadcast_tensors(input, target)
 
 

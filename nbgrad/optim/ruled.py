@@ -180,8 +180,8 @@ class Ruled(Optimizer):
 
         In float64: in float32, ``1 - beta2`` would lose four digits.
         """
-        follows = self.count(Numbers, step, *numbers, **self.counting(group))[len(numbers) :]
-        return {**dict(zip(self.follows, follows)), **self.constants(group)}
+        found = self.count(Numbers, step, *numbers, **self.counting(group))
+        return {**dict(zip(self.follows, found[len(numbers) :] if numbers else found)), **self.constants(group)}
 
     def next_numbers(self, group: dict[str, Any], step: int, *numbers: float) -> tuple[float, ...]:
         """What of them is kept for the next step."""
@@ -318,13 +318,18 @@ class Ruled(Optimizer):
         """
         if captures and current.capture is not None and any(map(is_held, states[0].values())):
             self.refuse_frozen("the number of the step")
-        names, steps = self.numbers, {state["step"] for state in states}
-        kept = {tuple([as_float(state, name) for name in names]) for state in states} if names else {()}
-        if len(steps) > 1 or len(kept) > 1:
+        step = states[0]["step"]
+        for state in states:
+            if state["step"] != step:
+                raise Unfit
+        if not self.numbers:
+            return take(step + 1 + ahead)
+        kept = {tuple([as_float(state, name) for name in self.numbers]) for state in states}
+        if len(kept) > 1:
             raise Unfit
-        step, numbers = steps.pop(), kept.pop()
+        numbers = kept.pop()
         for before in range(step + 1, step + 1 + ahead):
-            numbers = self.next_numbers(group, before, *numbers) if names else ()
+            numbers = self.next_numbers(group, before, *numbers)
         return take(step + 1 + ahead, *numbers)
 
     def _count(self, group: dict[str, Any], states: list[dict[str, Any]]) -> None:

@@ -6,10 +6,10 @@ import contextlib
 import json
 import os
 import threading
-import warnings
 from time import perf_counter_ns
 from typing import Any, Callable, Iterable
 
+from ..base.user_stack import warn_user
 from .events import USER, EventList, FunctionEvent, FunctionEventAvg, Interval, Kernel, ProfilerError, StringTable
 from .records import Record, Sink, activate, deactivate, sinks
 from .schedules import (
@@ -125,10 +125,9 @@ class profile(Sink):  # torch's name
         if not enabled:
             return
         if not on_gpus and (others or ProfilerActivity.CPU not in self.activities):
-            warnings.warn(
+            warn_user(
                 "profile: only the CPU is profiled. Hint: leave out use_device and use_cuda; name ProfilerActivity.CPU "
-                "among the activities.",
-                stacklevel=2,
+                "among the activities."
             )
         if not use_cpu:
             raise ProfilerError("profile: use_cpu=False leaves nothing to profile; expected True.")

@@ -7,7 +7,6 @@ backward records the call anew and starts a pass inside of the running one; it c
 from __future__ import annotations
 
 import contextlib
-import warnings
 from functools import partial
 from typing import Any, Callable, ContextManager, Iterable, Iterator
 
@@ -15,6 +14,7 @@ from ..autograd.entry import backward
 from ..autograd.function import Function
 from ..base.errors import ArgumentError, GradError, RangeError, require_callable
 from ..base.grad_mode import enable_grad, mode, no_grad, special
+from ..base.user_stack import warn_user
 from ..graph.edges import requires_grad
 from ..graph.task import current_graph_task
 from ..tensors.tensor import Tensor
@@ -186,10 +186,9 @@ def recorded_call(
 
 def unspecified(who: str) -> bool:
     """The design where the caller has named none, with a warning."""
-    warnings.warn(
+    warn_user(
         f"{who}: pass use_reentrant explicitly; without it, it is True. use_reentrant=False is the better choice: it "
-        "works with grad(), keyword arguments and nested calls.",
-        stacklevel=3,
+        "works with grad(), keyword arguments and nested calls."
     )
     return True
 
@@ -253,9 +252,7 @@ def composed(functions: list[Callable], x: Any) -> Any:
 def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warn if no input requires grad: the reentrant design would give none to what the function closes over either."""
     if not any(isinstance(x, Tensor) and requires_grad(x) for x in inputs):
-        warnings.warn(
-            "checkpoint: none of the inputs require grad, so the gradients will be None. Hint: use_reentrant=False.", stacklevel=2
-        )
+        warn_user("checkpoint: none of the inputs require grad, so the gradients will be None. Hint: use_reentrant=False.")
 
 
 def detach_variable(inputs: tuple) -> tuple:

@@ -5,11 +5,10 @@ Every such wait is asked for at one place, ``Card.may_stop`` of kernels/cuda/dri
 
 from __future__ import annotations
 
-import warnings
 from types import FrameType
 
 from ..base.errors import ArgumentError, DeviceError, RangeError
-from ..base.user_stack import frames_below_user
+from ..base.user_stack import frames_below_user, warn_user
 from ..kernels.cuda.driver import Card
 from ..ops.core import Op
 
@@ -65,12 +64,8 @@ def public_name(frame: FrameType) -> str | None:
 
 def warn(gpu: int) -> None:
     """Warn of a stop, where the user's code is."""
-    frames = frames_below_user()
-    warnings.warn(
-        f"{name_of(frames)}: the program waits for cuda:{gpu}. Hint: keep values on the GPU, or read several at once.",
-        UserWarning,
-        stacklevel=len(frames) + 1,
-    )
+    called = name_of(frames_below_user())
+    warn_user(f"{called}: the program waits for cuda:{gpu}. Hint: keep values on the GPU, or read several at once.")
 
 
 def refuse(gpu: int) -> None:

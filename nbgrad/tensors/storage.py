@@ -41,6 +41,8 @@ __all__ = [
 class Device:
     """Where memory is: ``type`` is ``"cpu"`` or ``"cuda"``, ``index`` the GPU's number or None. Equal devices are one object.
 
+    Other kinds of torch's (``"mps"``, ``"meta"``) are names, which programs compare; no tensor can be there.
+
     As a context manager it is where new tensors are made inside: the default device.
 
     Raises:
@@ -88,6 +90,8 @@ class Device:
 
 def gpu_by(op: str, device: Device) -> Device:
     """A GPU with its number."""
+    if device.type != "cuda":
+        raise DeviceError(f"{op}: no tensor can be on device {device}; expected 'cpu', 'cuda' or 'cuda:N'.")
     found = device if device.index is not None else device_of("cuda", current.index)
     if found.index in _opened:
         return found
@@ -102,6 +106,8 @@ def gpu_by(op: str, device: Device) -> Device:
 
 
 _devices: dict[tuple, Device] = {}
+# Kinds of torch's that programs name and tensors cannot be on.
+ABSENT = frozenset("hpu ipu lazy maia meta mps mtia privateuseone vulkan xla xpu".split())
 _opened = set[int | None]()  # numbers of GPUs that are there
 
 
@@ -124,7 +130,7 @@ def device(spec="cpu", index: int | None = None) -> Device:
     if index is not None and (type(index) is not int or index < 0 or colon):
         told = f" beside the name {spec!r}" if colon else ""
         raise DeviceError(f"device: index {index!r}{told} names no device; expected a number from 0 on, as in device('cuda', 0).")
-    if kind not in ("cpu", "cuda") or (colon and not (number.isascii() and number.isdigit())):
+    if kind not in ("cpu", "cuda", *ABSENT) or (colon and not (number.isascii() and number.isdigit())):
         raise DeviceError(f"device: {spec!r} is not a device; expected 'cpu', 'cuda' or 'cuda:N'.")
     if kind == "cpu":
         index = None

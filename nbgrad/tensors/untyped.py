@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import uint8
+from ..base.errors import DeviceError
 from ..native.primitives import array_data
 from .layout import layout_of
-from .storage import CPU, Storage
+from .storage import CPU, Storage, wrap_array
 from .tensor import native
 
 __all__ = ["UntypedStorage"]
@@ -35,6 +36,10 @@ class UntypedStorage:
         return self.storage.array.nbytes
 
     size = __len__ = nbytes
+
+    def untyped(self) -> UntypedStorage:
+        """Itself."""
+        return self
 
     def data_ptr(self) -> int:
         """Address of the first byte."""
@@ -81,7 +86,14 @@ class UntypedStorage:
         return self.storage.array.view(np.uint8).tolist()
 
     def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice) and self.storage.device is CPU:
+            return UntypedStorage(wrap_array(self.storage.array.view(np.uint8)[index], self.storage.writable))
         return self.tolist()[index]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if self.storage.device is not CPU:
+            raise DeviceError(f"UntypedStorage: NumPy reads no memory on {self.device}. Hint: storage.cpu().")
+        return np.array(self.storage.array.view(np.uint8), dtype, copy=copy)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.tolist())

@@ -12,9 +12,12 @@ from typing import Any
 from ..base.errors import NotSupportedError
 
 __all__ = [
+    "DeviceMesh",
+    "ProcessGroup",
     "destroy_process_group",
     "get_rank",
     "get_world_size",
+    "init_device_mesh",
     "init_process_group",
     "is_available",
     "is_gloo_available",
@@ -53,4 +56,18 @@ def init_process_group(*args: Any, **kwargs: Any) -> None:
     )
 
 
-destroy_process_group = get_rank = get_world_size = init_process_group
+class ProcessGroup:
+    """Never made: a class for programs that ask, or that name it in annotations.
+
+    Raises:
+        NotSupportedError: always.
+    """
+
+    __init__ = init_process_group
+
+
+class DeviceMesh(ProcessGroup):
+    """Never made."""
+
+
+destroy_process_group = get_rank = get_world_size = init_device_mesh = init_process_group

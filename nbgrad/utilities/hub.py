@@ -11,11 +11,12 @@ import re
 import shutil
 import sys
 import tempfile
-import urllib.parse
 import urllib.request
+from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import urlparse
 
 import nbgrad
 
@@ -24,7 +25,7 @@ from ..base.errors import ArgumentError, FileError, NamingError, NotSupportedErr
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "load_url", "set_dir"]
 
 # The beginning of a file's digest, in its name: ``resnet18-5c106cde.pth``.
-DIGEST = re.compile(r"-([a-f0-9]*)\.")
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # torch's name
 
 
 class Chosen:
@@ -94,16 +95,63 @@ def copied(url: str, file: IO[bytes], name: str | None) -> str:
     """
     digest = hashlib.sha256()
     with urllib.request.urlopen(urllib.request.Request(url, headers={"User-Agent": "nbgrad"})) as source:
-        total, done = int(source.headers.get("Content-Length") or 0), 0
-        while chunk := source.read(1 << 20):
-            file.write(chunk)
-            digest.update(chunk)
-            done += len(chunk)
-            if name is not None:
-                print(f"\r{name}: {done / 1e6:.1f} of {total / 1e6:.1f} MB", end="", file=sys.stderr)
-    if name is not None:
-        print(file=sys.stderr)
+        total = int(source.headers.get("Content-Length") or 0)
+        with tqdm(total=total, desc=name, disable=name is None) as progress:
+            while chunk := source.read(1 << 20):
+                file.write(chunk)
+                digest.update(chunk)
+                progress.update(len(chunk))
     return digest.hexdigest()
+
+
+class tqdm:  # torch's name
+    """Says on the error stream how many bytes are there: what programs take from ``torch.hub`` for their own downloads.
+
+    Args:
+        iterable: what it goes through, if it is used as one.
+        total: how many bytes there will be.
+        desc: of what.
+        disable: say nothing.
+        options: of the library of that name; without effect.
+
+    >>> with tqdm(total=10, disable=True) as progress:
+    ...     progress.update(4)
+    ...     progress.n
+    4
+    """
+
+    def __init__(
+        self, iterable: Any = None, total: float | None = None, desc: str | None = None, disable: bool = False, **options: Any
+    ):
+        self.iterable, self.total, self.desc, self.disable, self.n = iterable, total or 0, desc or "download", disable, 0
+
+    def update(self, n: int = 1) -> None:
+        """So many more are there."""
+        self.n += n
+        if not self.disable:
+            print(f"\r{self.desc}: {self.n / 1e6:.1f} of {self.total / 1e6:.1f} MB", end="", file=sys.stderr)
+
+    def close(self) -> None:
+        """No more will come."""
+        if not self.disable:
+            print(file=sys.stderr)
+            self.disable = True
+
+    def set_description(self, desc: str | None = None, refresh: bool = True) -> None:
+        """Say of what."""
+        self.desc = desc or self.desc
+
+    def __iter__(self) -> Iterator[Any]:
+        with self:
+            for each in self.iterable:
+                yield each
+                self.update()
+
+    def __enter__(self) -> tqdm:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
 
 
 def load_state_dict_from_url(
@@ -134,9 +182,9 @@ def load_state_dict_from_url(
     """
     folder = Path(model_dir or os.path.join(get_dir(), "checkpoints"))
     folder.mkdir(parents=True, exist_ok=True)
-    target = folder / (file_name or os.path.basename(urllib.parse.urlparse(url).path))
+    target = folder / (file_name or os.path.basename(urlparse(url).path))
     if not target.exists():
-        found = DIGEST.search(target.name) if check_hash else None
+        found = HASH_REGEX.search(target.name) if check_hash else None
         download_url_to_file(url, target, found[1] if found else None, progress)
     return nbgrad.load(target, map_location, weights_only=weights_only)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import Any, Final, Iterator
+from typing import Any, Dict, Final, Iterator, List, Optional, Tuple  # noqa: UP035  what programs take from jit.annotations
 
 import nbgrad
 
@@ -24,9 +24,16 @@ from ..nn.module import Module
 
 __all__ = [
     "Attribute",
+    "BroadcastingList1",
+    "BroadcastingList2",
+    "BroadcastingList3",
     "Final",
+    "ScriptFunction",
     "ScriptModule",
     "TracerWarning",
+    "_overload",
+    "_overload_method",
+    "_script_if_tracing",
     "annotate",
     "export",
     "fork",
@@ -71,8 +78,11 @@ def as_it_is(fn: Any) -> Any:
     return fn
 
 
-# An ``unused`` function is called nevertheless.
+# An ``unused`` function is called nevertheless; of ``_overload`` (torch's names) the last definition is.
 export = interface = script_method = script_if_tracing = unused = as_it_is
+_copy_to_script_wrapper = as_it_is  # torch._jit_internal's
+BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = list  # of annotations: a number, or as many
+_overload = _overload_method = _script_if_tracing = as_it_is
 
 
 def ignore(drop: Any = False, **options: Any) -> Any:
@@ -153,6 +163,14 @@ class ScriptModule(Module):
     ...         return 2 * x
     >>> Twice()(nbgrad.ones(1))
     tensor([2.])
+    """
+
+
+class ScriptFunction:
+    """What torch makes of a function in that language. No function is one here: ``script`` gives a compiled function.
+
+    >>> builtins.isinstance(nbgrad.jit.script(lambda x: x + 1), ScriptFunction)
+    False
     """
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import collections
 import math
 
 import numpy as np
@@ -481,3 +483,35 @@ def test_a_large_number_of_zeros_is_not_written():
     for _ in range(3):
         x = nbgrad.zeros(1 << 23)
         assert not x.any() and x.numel() == 1 << 23
+
+
+@pytest.mark.parametrize(
+    "data, expected, kind",
+    [
+        (array.array("d", [1, 2]), [1.0, 2.0], nbgrad.float32),
+        (array.array("i", [1, 2]), [1, 2], nbgrad.int64),
+        (bytearray(b"ab"), [97, 98], nbgrad.int64),
+        (memoryview(array.array("d", [1, 2])), [1.0, 2.0], nbgrad.float32),
+        (collections.deque([True, False]), [True, False], nbgrad.bool),
+        ([array.array("f", [1, 2]), (3, 4)], [[1.0, 2.0], [3.0, 4.0]], nbgrad.float32),
+        ([collections.UserList([1]), range(1)], [[1], [0]], nbgrad.int64),
+        (collections.UserList([np.float64(1)]), [1.0], nbgrad.float64),
+    ],
+)
+def test_other_sequences(data, expected, kind):
+    """Any sequence counts as a list of its elements does."""
+    x = nbgrad.tensor(data)
+    assert x.dtype is kind and x.tolist() == expected
+    assert nbgrad.as_tensor(data).dtype is kind
+
+
+class Column:
+    """What describes itself as an array, as columns of tables do."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([1.0, 2.0])
+
+
+def test_arrays_among_rows():
+    assert nbgrad.tensor([Column(), [3, 4]]).dtype is nbgrad.float64
+    assert nbgrad.tensor([Column()]).tolist() == [[1.0, 2.0]]

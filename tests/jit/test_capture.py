@@ -47,6 +47,16 @@ CREATED = {
 }
 
 
+@pytest.mark.parametrize("fn_of", [lambda m: m, lambda m: m.forward, lambda m: lambda x: m(x) * 2])
+def test_parameters_of_modules_are_constants(fn_of):
+    """Those of all modules within, and buffers; what an optimizer makes of them is seen."""
+    model = nbgrad.nn.Sequential(nbgrad.nn.Sequential(nbgrad.nn.Linear(3, 2)), nbgrad.nn.BatchNorm1d(2)).double().eval()
+    graph = agree(fn_of(model), leaf(OTHER))
+    with nbgrad.no_grad():
+        model[0][0].weight.mul_(2)
+    assert graph(leaf(OTHER))[0].equal(fn_of(model)(leaf(OTHER)))
+
+
 @pytest.mark.parametrize("name", CREATED)
 def test_long_tensors_may_be_created_inside(name):
     """Those that kernels make are constants as those that NumPy makes."""

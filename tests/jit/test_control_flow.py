@@ -654,6 +654,28 @@ def test_branches(sign):
     assert cond(nbgrad.tensor(sign > 0), up, down, x, y)["b"].requires_grad == (sign < 0)
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, nbgrad.compile])
+def test_what_a_branch_only_hands_on_is_copied(wrap):
+    """An operand, a part of it, a captured tensor, one twice: results have memory of their own, also in eager mode."""
+    x, w = drawn(1, 3).requires_grad_(), drawn(2, 3)
+    whole, part, captured, first, second = wrap(
+        lambda x, p: cond(p, lambda x: (x, x[:2], w, *(x * 2,) * 2), lambda x: (w, w[:2], x, x, x), x)
+    )(x, nbgrad.tensor(True))
+    close([whole, part, captured, first], [x, x[:2], w, 2 * x])
+    for made in (whole, part, captured, second):
+        with nbgrad.no_grad():
+            made += 1
+    close([x, w, first], [drawn(1, 3), drawn(2, 3), 2 * drawn(1, 3)])
+    (whole.sum() + part.sum()).backward()
+    assert x.grad.tolist() == [2, 2, 1]
+
+
+def test_branches_of_a_bool_are_calls():
+    """There is nothing to choose: what the function returns is what comes back."""
+    x = drawn(1, 3)
+    assert cond(True, lambda x: x, lambda x: -x, x) is x
+
+
 def test_branches_of_a_batch():
     """A predicate of the batch, and one of all of it."""
     x, y = nbgrad.stack([drawn(1, 3).abs(), -drawn(1, 3).abs()]), drawn(2, 3)

@@ -87,6 +87,11 @@ def test_a_compiled_module_is_the_module():
     assert model.extra == 5 and "1 variant" in str(compiled.explain()) and "def " in compiled.source()
 
 
+def test_the_module_has_torchs_name():
+    net = Net()
+    assert nbgrad.compile(net)._orig_mod is net
+
+
 def test_a_compiled_module_within_others():
     """It may be a part of modules, compiled and not, and be trained there."""
     inner = nn.Linear(2, 2)

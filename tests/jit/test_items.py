@@ -18,7 +18,7 @@ WHOLES = [nbgrad.tensor(k) for k in ([1, 2, 3], [4, -5, 6], [0, 7, 7], [10, 11, 
 
 def agree(fn, arguments, variants=1):
     """A compiled function gives what the function gives, bit for bit and of the same types, with so many variants."""
-    compiled = nbgrad.compile(fn, fullgraph=True, exact=True)
+    compiled = nbgrad.compile(fn, fullgraph=True)
     for x in (*arguments, *arguments):
         got, want = compiled(x), fn(x)
         assert repr(got) == repr(want)

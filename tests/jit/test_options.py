@@ -29,7 +29,7 @@ def train(make, change, compiled, steps=6, **arguments):
         optimizer.step()
         total.add_(1)
 
-    run, seen = nbgrad.compile(step, fullgraph=True, exact=True, limit=16) if compiled else step, []
+    run, seen = nbgrad.compile(step, fullgraph=True, limit=16) if compiled else step, []
     for t in range(steps):
         run(nbgrad.tensor([1.0, 0.5]) * (t + 1), arguments.get("number", int)(t))
         options = {name: value for name, value in optimizer.param_groups[0].items() if name != "params"}
@@ -105,7 +105,7 @@ def test_an_option_that_is_set_between_two_updates():
                 optimizer.step()
                 optimizer.param_groups[0]["lr"] = lr
 
-        run = nbgrad.compile(step, fullgraph=True, exact=True) if compiled else step
+        run = nbgrad.compile(step, fullgraph=True) if compiled else step
         seen = []
         for k in range(5):
             run(nbgrad.ones(1) * (k - 2.5))
@@ -126,7 +126,7 @@ def train_with_momenta(momenta, compiled):
         (w * x).square().sum().backward()
         optimizer.step()
 
-    run = nbgrad.compile(step, fullgraph=True, exact=True) if compiled else step
+    run = nbgrad.compile(step, fullgraph=True) if compiled else step
     for momentum in momenta:
         optimizer.param_groups[0]["momentum"] = momentum
         run(nbgrad.tensor([1.0, 0.5]))

@@ -472,7 +472,7 @@ CASES = {
 def test_state_in_names(make):
     """Results and state are those of the function, call by call, with so many programs."""
     (eager, wanted), (fn, found) = make(), make()
-    compiled = nbgrad.compile(fn, exact=True)
+    compiled = nbgrad.compile(fn)
     for x in INPUTS:
         want, got = eager(x), compiled(x)
         assert repr((got, found())) == repr((want, wanted()))
@@ -688,7 +688,7 @@ def test_histories_that_go_on_from_call_to_call(kind, keep):
         return fn, w, held
 
     (eager, w, want), (fn, v, got) = make(), make()
-    compiled = nbgrad.compile(fn, exact=True)
+    compiled = nbgrad.compile(fn)
     for k, x in enumerate(INPUTS):
         results = eager(x, k % 2 == 0), compiled(x, k % 2 == 0)
         assert_close(*results, rtol=0, atol=0)
@@ -894,7 +894,7 @@ def test_a_training_step_that_keeps_its_books():
         return step, box
 
     (eager, want), (step, got) = make(), make()
-    compiled = nbgrad.compile(step, fullgraph=True, exact=True)
+    compiled = nbgrad.compile(step, fullgraph=True)
     for x in INPUTS * 3:
         assert compiled(x) == eager(x)
         assert got.losses == want.losses

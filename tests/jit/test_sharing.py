@@ -98,3 +98,75 @@ def test_a_name_takes_the_tensor_of_another_name():
         held.buffer = held.x[:] if part else nbgrad.randn(3)
         take(nbgrad.ones(3))
         assert held.x is held.buffer
+
+
+PARTS = {
+    "columns": lambda x: x[:, ::2],
+    "block": lambda x: x[1:5, 1:3],
+    "transposed": lambda x: x.t()[::2],
+    "rows": lambda x: x[::2],
+    "of three": lambda x: x.view(2, 3, 4)[:, ::2].transpose(0, 2),
+}
+
+
+def scaled(x):
+    """Writes to all of it."""
+    x.mul_(2).add_(1)
+    return x.sum(0)
+
+
+def partly(x):
+    """Writes to a part of it, and to a view; reads it in another order."""
+    x[:, 0] = 3
+    x.transpose(0, 1)[1:] += x[:1, :1].mean()
+    return x.flatten()
+
+
+def itself(x):
+    """Its elements move within it; it is returned, with what shows its memory."""
+    x.copy_(x.flip(0))
+    return x, x[1:], x.as_strided((2,), (1,), x.storage_offset())
+
+
+@pytest.mark.parametrize("fn", [scaled, partly, itself])
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+def test_arguments_with_gaps_are_written_to(part, fn):
+    """What lies between their elements stays; so do strides of what is returned."""
+    compiled, first, second = compile(fn, fullgraph=True), nbgrad.arange(24.0).view(6, 4), nbgrad.arange(24.0).view(6, 4)
+    for _ in range(3):
+        found, expected = compiled(part(first)), fn(part(second))
+        for x, y in zip(found, expected) if fn is itself else [(found, expected)]:
+            assert x.equal(y) and x.stride() == y.stride()
+        assert first.equal(second)
+    assert len(compiled.variants) == 1
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("pair", [(slice(0, None, 2), slice(1, None, 2)), (slice(0, 3, 2), slice(1, 2)), (slice(0, None, 2),) * 2])
+def test_arguments_in_the_gaps_of_others(pair):
+    """Written to as well, they are no part of what lies around them."""
+
+    def fn(x, y):
+        x.mul_(2)
+        y.add_(1)
+        return x.sum() + y.sum()
+
+    compiled, first, second = compile(fn), nbgrad.arange(24.0).view(6, 4), nbgrad.arange(24.0).view(6, 4)
+    for _ in range(2):
+        assert compiled(*(first[:, k] for k in pair)).equal(fn(*(second[:, k] for k in pair)))
+        assert first.equal(second)
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_nothing_is_read_beyond_what_was_written_to():
+    """``as_strided`` may lead out of an argument, to memory that a program has no new value of."""
+
+    def fn(x):
+        x.add_(1)
+        return x.as_strided((2,), (1,), 0).clone()
+
+    compiled = compile(fn)
+    for _ in range(2):
+        assert compiled(nbgrad.arange(12.0).view(6, 2)[1:]).tolist() == [0, 1]
+    with pytest.raises(nbgrad.GraphError, match="is written to where the other does not reach"):
+        compile(fn, fullgraph=True)(nbgrad.arange(12.0).view(6, 2)[1:])

@@ -94,7 +94,7 @@ def called(fn, times=3) -> list:
 def test_results_are_those_of_the_function(name):
     """Whatever the answers are, to the bit; a function is captured once for each of them."""
     fn = PROGRAMS[name]
-    compiled = compile(fn, fullgraph=True, exact=True, limit=len(ARGUMENTS))
+    compiled = compile(fn, fullgraph=True, limit=len(ARGUMENTS))
     found, want = called(compiled), called(fn)
     assert len(found) == len(want)
     for a, b in zip(found, want):
@@ -175,7 +175,7 @@ def test_a_written_value_is_asked_for():
 def test_training_goes_on_where_steps_are_left_out():
     """An optimizer's step behind a condition: weights of a stopped run are as they were."""
     losses = []
-    for wrap in (lambda f: f, lambda f: compile(f, fullgraph=True, exact=True)):
+    for wrap in (lambda f: f, lambda f: compile(f, fullgraph=True)):
         nbgrad.manual_seed(3)
         net = nbgrad.nn.Linear(4, 2)
         optimizer = nbgrad.optim.Adam(net.parameters(), lr=0.1)
@@ -201,7 +201,7 @@ def test_live_results():
         y = x * w
         return (y * y).sum() if y.sum() > 0 else y.exp().sum()
 
-    compiled, found = compile(fn, fullgraph=True, exact=True), []
+    compiled, found = compile(fn, fullgraph=True), []
     for each in (fn, compiled):
         for sign in (1.0, -1.0, 1.0, -1.0):
             x = leaf([sign, 0.5])

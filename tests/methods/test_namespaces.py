@@ -235,6 +235,17 @@ def test_old_constructors():
         nbgrad.FloatTensor([1], [2])
 
 
+@pytest.mark.parametrize("make", [nbgrad.FloatTensor, nbgrad.Tensor, nbgrad.ones(1).new])
+def test_old_constructors_share_an_array_of_their_dtype(make):
+    """A write to either shows in the other, as with as_tensor; an array of another dtype is converted."""
+    same, wider = np.zeros(4, np.float32)[::2], np.zeros(2)
+    x, y = make(same), make(wider)
+    same[0] = wider[0] = 5.0
+    x[1] = 7.0
+    assert same.tolist() == [5.0, 7.0] and x.tolist() == [5.0, 7.0] and x.stride() == (2,)
+    assert y.dtype is nbgrad.float32 and y.tolist() == [0.0, 0.0]
+
+
 class Labelled(nbgrad.Tensor):
     """A subclass, made as programs make it."""
 

@@ -53,6 +53,12 @@ RECORDED = {
     "matmul": lambda x: np.matmul(x, A.T),
     "array matmul": lambda x: A.T @ x,
     "dot": lambda x: np.dot(x[0], A[1]),
+    "dot of matrices": lambda x: np.dot(x, A.T),
+    "dot of a matrix and a vector": lambda x: np.dot(A, x[1]),
+    "dot of a number": lambda x: np.dot(2.0, x),
+    "dot of three dimensions": lambda x: np.dot(x, np.stack([A.T, A.T * 2])),
+    "matmul of an array": lambda x: x @ A.T,
+    "matmul of an array that is a vector": lambda x: x @ A[0],
     "outer": lambda x: np.outer(x[0], A[1]),
     "einsum": lambda x: np.einsum("ij,kj->ik", x, A),
     "sort": lambda x: np.sort(x, axis=0),
@@ -166,3 +172,14 @@ def test_matrix_norms_are_refused():
     """A matrix norm is not silently taken for a vector norm."""
     with pytest.raises(TypeError, match="matrix norms"):
         np.linalg.norm(nbgrad.tensor(A), ord=2)
+
+
+@pytest.mark.parametrize("made", ["csr_array", "csc_array", "coo_array"])
+def test_products_of_scipys_sparse_matrices(made):
+    """SciPy multiplies the values; a vector that requires grad is refused."""
+    sparse = pytest.importorskip("scipy.sparse")
+    matrix = getattr(sparse, made)(A)
+    x = nbgrad.tensor([1.0, 2.0, 3.0])
+    assert np.allclose(matrix @ x, A @ x.numpy()) and np.allclose(matrix @ x.unsqueeze(1), A @ x.unsqueeze(1).numpy())
+    with pytest.raises(nbgrad.GradError, match="detach"):
+        matrix @ x.requires_grad_()

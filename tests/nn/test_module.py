@@ -342,8 +342,51 @@ def test_tables_of_members_can_be_written_to():
     assert layer._get_name() == "Linear"
     with pytest.raises(KeyError):
         layer._parameters["count"]
+
+
+def test_tables_of_members_take_what_setattr_refuses():
+    """A step of meta-learning puts computed tensors in the places of parameters."""
+    layer = nn.Linear(2, 1, bias=False)
+    weight = layer.weight
+    layer._parameters["weight"] = weight * 2
+    layer(nbgrad.ones(1, 2)).sum().backward()
+    assert weight.grad.tolist() == [[2.0, 2.0]] and next(layer.parameters()) is layer.weight is not weight
     with pytest.raises(ArgumentError, match="expected a Parameter or None, got Tensor"):
-        layer._parameters["direction"] = nbgrad.ones(2)
+        layer.weight = weight * 3
+    layer._modules["part"] = None
+    assert repr(layer) == "Linear(\n  in_features=2, out_features=1, bias=False\n  (part): None\n)"
+
+
+@pytest.mark.parametrize("kind", ["parameters", "buffers", "modules"])
+def test_tables_of_members_can_be_set(kind):
+    """What is not in the new table is gone; members of other kinds stay."""
+    module = nn.BatchNorm1d(2)
+    module.inner, table = nn.Identity(), f"_{kind}"
+    others = [name for name in module._kinds_ if name not in getattr(module, table)]
+    setattr(module, table, {"made": None})
+    assert list(getattr(module, table)) == ["made"] and module.made is None
+    assert [name for name in module._kinds_ if name != "made"] == others
+    assert not hasattr(module, {"parameters": "weight", "buffers": "running_mean", "modules": "inner"}[kind])
+
+
+def test_buffers_of_a_table_that_is_set_stay_as_persistent_as_they_were():
+    module = nn.Module()
+    module.register_buffer("kept", nbgrad.zeros(1))
+    module.register_buffer("scratch", nbgrad.zeros(1), persistent=False)
+    module._buffers = {name: value + 1 for name, value in module._buffers.items()}
+    assert [*module.state_dict()] == ["kept"] and module.scratch.tolist() == [1.0]
+
+
+def test_a_module_of_copied_attributes_is_independent_once_its_tables_are_set():
+    """As meta-learning clones a module: attributes first, then the tables."""
+    module = nn.Linear(2, 1)
+    clone = nn.Linear.__new__(nn.Linear)
+    clone.__dict__ = module.__dict__.copy()
+    clone._parameters = clone._parameters.copy()
+    clone._parameters["weight"] = module.weight * 3
+    del clone._parameters["bias"]
+    assert [*module._parameters] == ["weight", "bias"] and isinstance(module.weight, nn.Parameter)
+    assert [*clone._parameters] == ["weight"] and not hasattr(clone, "bias")
 
 
 def test_parts_are_asked_in_their_own_way():

@@ -194,6 +194,18 @@ def test_names_printed_form_and_first_values():
     assert (again.weight_hh_l1 == layer.weight_hh_l1).all()
 
 
+def test_weights_that_are_no_parameters():
+    """Recipes that drop or clone weights set all of them at once."""
+    layer, x = nn.GRU(2, 3), drawn(4, 1, 2).float()
+    weight = layer.weight_hh_l0
+    layer._flat_weights = [2 * each for each in layer._flat_weights]
+    other = nn.GRU(2, 3)
+    other.load_state_dict(layer.state_dict())
+    result = layer(x)[0]
+    check(result, numbers(other(x)[0]))
+    assert nbgrad.grad(result.sum(), weight)[0].abs().sum() > 0
+
+
 def test_dropout_comes_between_layers():
     """While training, elements between layers are dropped; afterwards nothing is; one layer has nothing between."""
     layer, x = nn.RNN(2, 3, num_layers=2, dropout=1.0, dtype=DOUBLE), drawn(2, 1, 2)

@@ -117,6 +117,15 @@ def test_operators_of_other_types_are_asked(symbol):
     assert getattr(operator, symbol)(x, Quantity()) == ("quantity", nbgrad.Tensor)
 
 
+def test_whole_numbers_repeat_sequences():
+    """As Python's do; other tensors, and other operators, are refused."""
+    n = nbgrad.tensor(2)
+    assert "ab" * n == n * "ab" == "abab" and [1] * n == [1, 1] and n * (1, 2) == (1, 2, 1, 2) and n * b"a" == b"aa"
+    for call in (lambda: [1] * nbgrad.tensor(2.0), lambda: [1] * nbgrad.tensor([2]), lambda: n + [1]):
+        with pytest.raises(nbgrad.ArgumentError, match="got list"):
+            call()
+
+
 @pytest.mark.parametrize("symbol", ["truediv", "sub", "matmul", "lt"])
 def test_operands_without_an_answer_are_refused(symbol):
     """Where the other type has no answer either, the error is that of the operation."""

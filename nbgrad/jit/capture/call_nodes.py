@@ -14,6 +14,7 @@ from ...graph.saved import tensors_in
 from ...modes.interpreters import Call
 from ...modes.numbers import Number, plain
 from ...modes.traced import TRACED, mark, unmark
+from ...tensors.overlap import overlaps_itself
 from ...tensors.tensor import Tensor
 from ..ir.ir import Node
 from ..ir.lines import user_line
@@ -106,9 +107,10 @@ def admit_write(trace: Trace, x: Tensor, name: str, operands: tuple) -> None:
         trace.refuse(what, "write to a clone, and return it")
     elif mode.enabled and any(requires_grad(y) for y in tensors_in(operands)):
         trace.refuse(f"{what}, and is recorded", "write to a clone, and return it, or write under no_grad")
-    elif not (trace.variables.of(x) or trace.variables.admit(x)).root[1].dense:
-        trace.refuse(f"{what}, and has gaps between its elements", "write to a clone, and copy that back outside")
     else:
+        root = (trace.variables.of(x) or trace.variables.admit(x)).root[1]
+        if not root.dense and overlaps_itself(root.shape, root.strides):
+            trace.refuse(f"{what}, and has elements in one place", "write to a clone, and copy that back outside")
         trace.effects.keep(x)
 
 

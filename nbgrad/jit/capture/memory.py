@@ -14,7 +14,7 @@ from ..ir.devices import copied, on_gpu
 from ..ir.ir import Value
 from ..ir.lines import user_line
 
-__all__ = ["Key", "Variable", "is_inside", "key_of", "require_inside", "uniform_number", "whole_storage"]
+__all__ = ["Key", "Variable", "is_inside", "key_of", "require_inside", "require_reached", "uniform_number", "whole_storage"]
 
 Key = tuple[int, Layout]  # where a tensor lies: its first byte in the storage, and its layout
 
@@ -60,7 +60,16 @@ def require_inside(variable: Variable, key: Key) -> None:
             f"a tensor of {layout.dtype.name} shares memory with one of {root.dtype.name} that is written to, at "
             f"{user_line()}: a graph cannot capture it. Hint: clone one of them before the write."
         )
-    if not is_inside(key, variable.root):
+    require_reached(variable, key)
+
+
+def require_reached(variable: Variable, key: Key) -> None:
+    """Refuse what lies outside of the tensor that stands for a storage.
+
+    Raises:
+        GraphError: it does.
+    """
+    if not is_reached(key, variable.root):
         raise GraphError(
             "two tensors that the function does not make share memory, and one is written to where the other does not "
             f"reach, at {user_line()}: a graph cannot capture it. Hint: give the function clones."
@@ -69,9 +78,14 @@ def require_inside(variable: Variable, key: Key) -> None:
 
 def is_inside(key: Key, whole: Key) -> bool:
     """Whether a tensor is a part of the one that lies at ``whole``: no byte is outside, and elements are of one kind."""
+    return is_alike(key[1], whole[1]) and is_reached(key, whole)
+
+
+def is_reached(key: Key, whole: Key) -> bool:
+    """Whether no byte of a tensor is outside of the one that lies at ``whole``, from its first to its last."""
     (offset, layout), (start, root) = key, whole
     (low, high), (least, most) = extent(layout, offset), extent(root, start)
-    return is_alike(layout, root) and least <= low and high <= most
+    return least <= low and high <= most
 
 
 def is_alike(layout: Layout, root: Layout) -> bool:

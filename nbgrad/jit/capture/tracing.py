@@ -110,7 +110,7 @@ def beginning_again(capture: Callable[[set], Any], put_back: Callable[[], None] 
 
 def traced(fn: Callable, examples: tuple, hosted: set) -> Graph:
     """The graph of a function."""
-    with tracing(captured(fn), hosted=hosted, late=True) as active:
+    with tracing(captured(fn, modules=True), hosted=hosted, late=True) as active:
         active.graph.name = getattr(fn, "__name__", "graph")
         if not active.graph.name.isidentifier():
             active.graph.name = "graph"

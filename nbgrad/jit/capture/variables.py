@@ -20,7 +20,7 @@ from ..ir.ir import Node, Value
 from ..ir.lines import user_line
 from .flows import Flows
 from .lineages import Lineages
-from .memory import Key, Variable, is_inside, key_of, require_inside, uniform_number, whole_storage
+from .memory import Key, Variable, extent, is_inside, key_of, require_inside, require_reached, uniform_number, whole_storage
 from .selections import Selections
 
 __all__ = ["Variables"]
@@ -64,12 +64,18 @@ class Variables(Lineages):
         return self.table.get(id(x._storage_.array))
 
     def define(self, x: Tensor, value: Value) -> None:
-        """``x`` has this value: of new memory, or as a window on what is known."""
+        """``x`` has this value: of new memory, or as a window on what is known.
+
+        Raises:
+            GraphError: it is a window beyond what is known of memory that was written to.
+        """
         key, history, variable = key_of(x), self.history(x), self.of(x)
         if variable is None:
             array = x._storage_.array
             self.table[id(array)] = Variable(array, key, value, history)
         else:
+            if variable.writes:  # ``as_strided`` may lead anywhere
+                require_reached(variable, key)
             variable.windows.setdefault(key, {})[history] = value
             if self.flows is not None:
                 self.flows.note(history, x)
@@ -220,7 +226,7 @@ class Variables(Lineages):
         lineages tell, where they are followed.
 
         Raises:
-            GraphError: it does, and they are not; the write is to a part that has gaps.
+            GraphError: it does, and they are not; the write reaches beyond what stands for the memory.
         """
         variable, flows = self.table[id(x._storage_.array)], self.flows
         self.selections.note_written(x)
@@ -249,7 +255,7 @@ class Variables(Lineages):
         """The value of all of a variable, ``before`` until now, in which ``out`` is what lies at a place.
 
         Raises:
-            GraphError: the place is a part that has gaps.
+            GraphError: the place reaches beyond it.
         """
         (offset, layout), (start, root), flows = key, variable.root, self.flows
         if key == variable.root and out.layout is root:
@@ -274,17 +280,12 @@ class Variables(Lineages):
     def scattered(self, x: Value, out: Value, place: dict, layout: Layout) -> Value:
         """A value in which what lies at a place in memory is another one: ``as_strided_scatter`` counts in row-major order.
 
-        Raises:
-            GraphError: there are gaps between the elements.
+        Of others, and of what has gaps between its elements, it gets a row with all that lies there.
         """
         if layout.contiguous:
             return self.add("as_strided_scatter", (x, out), place, layout)
-        if not layout.dense:
-            raise GraphError(
-                f"a part of a tensor with gaps between its elements is written to, at {user_line()}: a graph cannot capture it. "
-                "Hint: write to a clone, and copy that back."
-            )
-        flat = layout_of(layout.dtype, (layout.numel,), None, layout.device, layout.conj, layout.neg)
+        first, end = extent(layout, 0)
+        flat = layout_of(layout.dtype, ((end - first) // layout.dtype.itemsize,), None, layout.device, layout.conj, layout.neg)
         row = self.add("as_strided_from", (x,), {"size": flat.shape, "stride": (1,), "offset": 0}, flat)
         made = self.add("as_strided_scatter", (row, out), place, flat)
         return self.add("as_strided_from", (made,), {"size": layout.shape, "stride": layout.strides, "offset": 0}, layout)

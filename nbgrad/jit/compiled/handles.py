@@ -36,6 +36,11 @@ class Handle:
             return further.__getattr__(name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
+    @property
+    def _orig_mod(self) -> Any:
+        """The module itself, by torch's name."""
+        return self._compiled_.fn
+
     def __reduce_ex__(self, protocol: Any) -> tuple:
         return handle_of, (copy.copy(self._compiled_),)
 

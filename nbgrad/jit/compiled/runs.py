@@ -117,22 +117,13 @@ class Run:
         """Make the program."""
         self.parts = parts
         self.slow: Callable | None = None
+        self.alone: Callable | None = None  # see ``tried``
         self.lock = self.state.lock if self.side_effects is not None and self.side_effects.keep is not None else None
         one = len(parts.values) == 1
         flat = not (self.floats or self.inferred) and (self.tree.kind is None if one else tree_of_several(self.tree))
-        natively: list[Any] = [None]
-        if self.side_effects is None:
-            recorded = self.recorded if parts.live else None
-        elif parts.live:
-            recorded = self.acting
-        elif flat and self.lock is None:
-            recorded = self.side_effects.actor(natively, SINGLE if one else COUNTED, self.acted, self.missed)
-        elif flat:
-            recorded = self.side_effects.actor(natively, SINGLE if one else COUNTED, self.acted_alone, missed)
-        else:
-            recorded = self.side_effects.actor(natively, LISTED, self.acting, missed)
-        if self.lock is not None and recorded is not None:
-            recorded = self.locked(recorded, self.lock)
+        self.form = (SINGLE if one else COUNTED) if flat else LISTED
+        self.natively: list[Any] = [None]
+        recorded = self.in_place_of_steps(self.recorded, self.acted, self.missed)
         self.program = Program(
             parts.graph,
             [*parts.values, *parts.gradients],
@@ -156,8 +147,28 @@ class Run:
             if not parts.expected.records:
                 self.applied = self.applied_under_no_grad  # type: ignore[method-assign]
         self.direct = flat and (self.program.direct if self.side_effects is None else not parts.live)
-        natively[:] = self.program.natively()
+        self.natively[:] = self.program.natively()
         self.asking = next((node for node in self.graph.nodes if node.op is GUARD or node.op.sized_by_values), None)
+
+    def in_place_of_steps(self, recorded: Callable, acted: Callable, slow: Callable) -> Callable | None:
+        """What is called in the place of the steps, if these are not all that the program does.
+
+        Args:
+            recorded: of results with a history; ``acted``: of effects beside results.
+            slow: ``slow(*inputs)`` where the program does not hold.
+        """
+        effects, lock = self.side_effects, self.lock
+        if effects is None:
+            return recorded if self.parts.live else None
+        if self.parts.live:
+            made: Callable = self.acting
+        elif self.form == LISTED:
+            made = effects.actor(self.natively, LISTED, self.acting, missed)
+        elif lock is None:
+            made = effects.actor(self.natively, self.form, acted, slow)
+        else:
+            made = effects.actor(self.natively, self.form, self.acted_alone, missed)
+        return made if lock is None else self.locked(made, lock, slow)
 
     def inputs(self, leaves: Sequence[Any]) -> list:
         """The tensors, and the numbers that are words of the program, among the leaves of arguments."""
@@ -178,10 +189,15 @@ class Run:
             mark_inference(leaves[k])
         return leaves
 
+    def reads_as_captured(self) -> bool:
+        """Whether tensors that the program reads beside its inputs have the layouts that they had."""
+        constants = self.parts.graph.constants
+        return not any(isinstance(value.data, Tensor) and value.data.layout is not value.layout for value in constants)
+
     def fits(self, inputs: list[Tensor]) -> bool:
         """Whether the program's names hold what they held, and what else it reads is there."""
         constants = self.parts.graph.constants
-        if any(isinstance(value.data, Tensor) and value.data.layout is not value.layout for value in constants):
+        if not self.reads_as_captured():
             return False
         tensors = [*inputs, *(value.data for value in constants)]
         if flags_of(tensors, self.passes) != self.parts.expected.flags or not all(is_grad_leaf(inputs[k]) for k in self.leaves):
@@ -218,13 +234,13 @@ class Run:
         """``acted``, but ``MISSED`` where the program does not hold."""
         return self.finish(self.acting(*inputs), inputs)
 
-    def locked(self, call: Callable, lock: Any) -> Callable:
+    def locked(self, call: Callable, lock: Any, slow: Callable) -> Callable:
         """``call(*inputs)`` while no other thread is between reading and writing state."""
 
         def alone(*inputs: Any) -> Any:
             with lock:
                 made = call(*inputs)
-            return self.missed(*inputs) if made is MISSED else made
+            return slow(*inputs) if made is MISSED else made
 
         return alone
 
@@ -253,6 +269,23 @@ class Run:
 
         asked, direct = self.identities, self.direct
         return among if asked else entry
+
+    def tried(self, inputs: list[Tensor]) -> Any:
+        """The result, if native code finds that all is as expected; else ``MISSED``, and who asks looks in Python."""
+        if self.once or not all(each.holds(inputs) for each in self.identities):
+            return MISSED
+        if self.alone is None:
+            if not self.reads_as_captured():  # native code would take the layouts of now for those that are expected
+                return MISSED
+            instead = self.in_place_of_steps(self.recorded_alone, self.acted_alone, missed)
+            self.alone = self.program.assembled.again(missed, instead)
+        made = self.alone(*inputs)
+        return made if made is MISSED or self.direct else self.finish(made, inputs)
+
+    def recorded_alone(self, *inputs: Tensor) -> Any:
+        """``recorded``, but ``MISSED`` where the program does not hold."""
+        outs = self.applied(inputs)
+        return MISSED if outs is None else outs
 
     def __call__(self, inputs: list[Tensor]) -> Any:
         """Run it on tensors that are as expected; ``MISSED`` where values that the program asks for are others."""

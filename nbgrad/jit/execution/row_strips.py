@@ -27,11 +27,10 @@ from ..ir.ir import Node, Value
 from ..ir.steps import Launch, Place, Schedule, number
 from .fusion import Group, formula_of
 from .rows import EIGHTS, reach
-from .strips import Ending, Partial, heavy, kernel_of_rows, merges, parted, partial_sums
+from .strips import CACHED, Ending, Partial, heavy, kernel_of_rows, merges, parted, partial_sums
 
 __all__ = ["row_strips_of"]
 
-CACHED = 65536  # bytes that the strips of a loop have together; what is called for a strip costs more than the second-level cache
 LINE = 64
 
 

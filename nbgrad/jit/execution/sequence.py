@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Sequence as Row
+from typing import Any, Callable, Iterator, NamedTuple, Sequence as Row
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from ...kernels.cpu.build import prepare
 from ...native.objects import pack_words
 from ...native.plans import NUMBER_CODES
 from ...native.sequences import DEVICE, FILL, GUARD, HOST, LAUNCH, REPEAT
-from ...tensors.layout import memory_on
+from ...tensors.layout import Layout, memory_on
 from ...tensors.storage import Device, wrap_array
 from ...tensors.tensor import Tensor, native
 from ..ir.devices import is_gpu, storage_on
-from ..ir.ir import Value
+from ..ir.ir import Control, Node, Value
 from ..ir.replay import run_node
 from ..ir.steps import DeviceLaunch, Guard, Host, Launch, Place, Repeat, Schedule, Step, Words
 from ..nodes.values import Changed
@@ -35,17 +35,27 @@ class Assembled:
     Attributes:
         call: ``call(*inputs)``, a native function: the results, one or a tuple of several, or what ``slow`` and ``recorded`` say.
         run: the same, where inputs are known to fit and nothing is recorded; None where a guard has stopped the steps.
+        again: ``again(slow, recorded)``, another ``call``, which says these, and which no mode keeps from running.
         steps, bytes: how many there are, and how much memory they share.
         code: NOTE [Sequence words] of native/sequences.py; ``launches``: whether all steps are launches, or loops.
         addresses: how many the steps know; ``room``: bytes of a block.
     """
 
-    __slots__ = ("call", "run", "steps", "bytes", "code", "launches", "addresses", "room")
+    __slots__ = ("call", "run", "again", "steps", "bytes", "code", "launches", "addresses", "room")
 
     def __init__(
-        self, call: Callable, run: Callable, steps: int, size: int, code: bytes, launches: bool, addresses: int, room: int
+        self,
+        call: Callable,
+        run: Callable,
+        again: Callable,
+        steps: int,
+        size: int,
+        code: bytes,
+        launches: bool,
+        addresses: int,
+        room: int,
     ):
-        self.call, self.run, self.steps, self.bytes = call, run, steps, size
+        self.call, self.run, self.again, self.steps, self.bytes = call, run, again, steps, size
         self.code, self.launches, self.addresses, self.room = code, launches, addresses, room
 
 
@@ -153,7 +163,7 @@ def assemble(
             return host_of(step, addresses, table, counts, tuple(data), failed)
         return step.source if isinstance(step, Words) else step.plan
 
-    call, run = native.sequence(
+    what = (
         code,
         tuple(templates),
         tuple([NUMBER_CODES[CODES[kind]] if kind in CODES else layout for layout, kind in zip(layouts, kinds)]),
@@ -161,20 +171,21 @@ def assemble(
         tuple(data),
         tuple(map(taken, sheet.hosts)),
         room,
-        expected.names,
-        expected.cells,
-        expected.words,
-        (int(expected.records), *map(int, expected.flags)),
-        special,
-        slow,
-        recorded,
-        mode,
-        stopped_of([step.source for step in sheet.hosts if isinstance(step, Words)]),
-        tuple([memory_on(device) for device in plan.rooms]),
-        tuple(plan.rooms.values()),
     )
+    when = expected.names, expected.cells, expected.words, (int(expected.records), *map(int, expected.flags))
+    sources = [step.source for step in sheet.hosts if isinstance(step, Words)]
+    where = stopped_of(sources), tuple([memory_on(device) for device in plan.rooms]), tuple(plan.rooms.values())
+
+    def made(modes: list, slow: Callable, recorded: Callable | None) -> tuple[Callable, Callable]:
+        return native.sequence(*what, *when, modes, slow, recorded, mode, *where)
+
+    call, run = made(special, slow, recorded)
+
+    def again(slow: Callable, recorded: Callable | None) -> Callable:
+        return made([], slow, recorded)[0]
+
     launches = all(isinstance(step, (Launch, Repeat)) for step in schedule.steps)
-    return Assembled(call, run, len(schedule.steps), plan.size + sum(plan.rooms.values()), code, launches, known, room)
+    return Assembled(call, run, again, len(schedule.steps), plan.size + sum(plan.rooms.values()), code, launches, known, room)
 
 
 class Sheet:
@@ -283,57 +294,95 @@ def host_of(
     node, rooms = step.node, sum(counts)
     devices = [device for device in addresses.numbers if isinstance(device, Device)]
     arrays = rooms + len(devices)
-    found = [(value, addresses.of(read.place), read.layout) for value, read in zip(node.values(), step.reads)]
-    places = [(value, *addresses.owners[number], offset, layout.template) for value, (number, offset), layout in found]
+    found = [(addresses.of(read.place), read.layout) for read in step.reads]
+    places = [(*addresses.owners[number], offset, layout.template) for (number, offset), layout in found]
     targets = [addresses.owners[addresses.numbers[value]] for value in step.writes]
+    written = [(value, value.layout, k if kind == RESULTS else None) for value, (kind, k) in zip(step.writes, targets)]
+    layouts = [value.layout for value in node.outs]
+    call, reads_block = caller_of(node), any(kind == BLOCK for kind, *_ in places)
 
-    plain = getattr(node.op, "plain", None)
+    def operand(k: int, operands: tuple) -> Tensor:
+        return number_tensor(operands[k]) if type(operands[k]) in CODES else operands[k]
 
     def host(block: Any, results: tuple, held: list, operands: tuple) -> tuple | None:
-        shared = wrap_array(block)
-        begin = -block.ctypes.data % ALIGNED + table
-        given: dict[Value, Any] = {}
-        for value, kind, k, offset, template in places:
+        shared = wrap_array(block) if reads_block else None
+        begin = -block.ctypes.data % ALIGNED + table if reads_block else 0
+        given: list[Tensor] = []
+        for kind, k, offset, template in places:
             if kind == BLOCK:
-                given[value] = native.tensor(template, shared, begin + offset, False, None)
+                given.append(native.tensor(template, shared, begin + offset, False, None))
                 continue
             if kind == ROOMS:
-                given[value] = native.tensor(template, storage_on(held[rooms + k], devices[k]), offset, False, None)
+                given.append(native.tensor(template, storage_on(held[rooms + k], devices[k]), offset, False, None))
                 continue
-            if kind == RETURNED:
-                owner: Any = [x for made in held[arrays:] for x in made]
+            if kind == OPERANDS:
+                owner = operand(k, operands)
+                if owner is not operands[k]:
+                    given.append(owner)
+                    continue
+            elif kind == RETURNED:
+                owner = [x for made in held[arrays:] for x in made][k]
             else:
-                owner = (None, results, operands, constants)[kind]
-            if kind == OPERANDS and type(owner[k]) in CODES:
-                given[value] = number_tensor(owner[k])
-                continue
-            given[value] = native.tensor(template, owner[k]._storage_, owner[k]._offset_ + offset, False, None)
+                owner = (results if kind == RESULTS else constants)[k]
+            given.append(native.tensor(template, owner._storage_, owner._offset_ + offset, False, None))
         try:
-            outs = run_node(node, given, False) if plain is None else plain(node, [given[value] for value in node.ins])
+            outs = call(given)
         except Changed:
             return None
         except Exception as error:
             if failed is not None:
                 failed(error, node)
             raise
-        for x, value in zip(outs, node.outs):
-            if x.layout is not value.layout and value.layout is not None and x.layout.shape != value.layout.shape:
+        for x, layout in zip(outs, layouts):
+            if x.layout is not layout and layout is not None and x.layout.shape != layout.shape:
                 return None  # which depends on values
-        made, own = zip(outs, step.writes, targets), {id(block), *map(id, held[rooms:arrays])}
-        return tuple([placed(x, value, own, results[k] if kind == RESULTS else None) for x, value, (kind, k) in made])
+        own = {id(block), *map(id, held[rooms:arrays])}
+        return tuple([placed(x, layout, own, None if k is None else results[k]) for x, (_, layout, k) in zip(outs, written)])
 
     return host
 
 
-def placed(x: Tensor, value: Value, shared: set[int], target: Tensor | None) -> Tensor:
+def caller_of(node: Node) -> Callable[[list[Tensor]], tuple]:
+    """What calls a node's operation on tensors, which stand for its values in their order; its results, in a tuple.
+
+    Most nodes are calls of the table whose operands are values: of those nothing is looked at in a run.
+    """
+    op, ins, attributes, values = node.op, node.ins, node.attributes, node.values()
+    plain, name = getattr(op, "plain", None), op.name
+    if plain is not None:
+        return lambda given: plain(node, given[: len(ins)])
+    if isinstance(op, Control):
+        return lambda given: run_node(node, dict(zip(values, given)), False)
+    plainly = len(ins) == len(values) and all(type(x) is Value for x in ins)
+
+    def call(given: list[Tensor]) -> tuple:
+        if plainly:
+            out = CALLS[name](*given, **attributes)
+        else:
+            rest = iter(given)
+            operands = filled(ins, rest)
+            out = CALLS[name](*operands, **{key: filled(x, rest) for key, x in attributes.items()})
+        return tuple(out) if isinstance(out, (tuple, list)) else (out,)
+
+    return call
+
+
+def filled(x: Any, given: Iterator[Tensor]) -> Any:
+    """Nested tuples and lists with the next tensor in the place of every value."""
+    if type(x) is Value:
+        return next(given)
+    return type(x)([filled(each, given) for each in x]) if type(x) in (tuple, list) else x
+
+
+def placed(x: Tensor, layout: Layout | None, shared: set[int], target: Tensor | None) -> Tensor:
     """A result in the layout that the graph knows, on memory that stays; written into ``target`` if there is one.
 
     Args:
         shared: identities of the memory that steps share.
     """
     if target is not None:
-        assert value.layout is not None
-        return CALLS["copy_"](native.tensor(value.layout.template, target._storage_, target._offset_, False, None), x)
-    if x.layout is not value.layout or id(x._storage_.array) in shared:
-        return CALLS["clone_like"](x, value.layout)
+        assert layout is not None
+        return CALLS["copy_"](native.tensor(layout.template, target._storage_, target._offset_, False, None), x)
+    if x.layout is not layout or id(x._storage_.array) in shared:
+        return CALLS["clone_like"](x, layout)
     return x

@@ -31,11 +31,11 @@ from ..ir.ir import Node, Value
 from ..ir.steps import Launch, Place, Schedule, number
 from .fusion import NONE, Group, formula_of
 
-__all__ = ["Ending", "Partial", "ending_of", "heavy", "kernel_of_rows", "merges", "parted", "partial_sums", "strips_of"]
+__all__ = ["CACHED", "Ending", "Partial", "ending_of", "heavy", "kernel_of_rows", "merges", "parted", "partial_sums", "strips_of"]
 
 FEWEST = 2048  # positions of a loop in strips
 SHORTEST = 128  # and of its rows
-CACHED = 32768  # bytes that the strips of a loop have together
+CACHED = 32768  # bytes that the strips of a loop have together: in the first-level cache, with what they are read from
 
 
 class Ending(NamedTuple):

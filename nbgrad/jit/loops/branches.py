@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator, Sequence
 
-from ...autograd.function import Function
 from ...base.calls import CALLS
 from ...batch.vmap import vmap
 from ...modes.inference import newly_made
@@ -18,6 +17,7 @@ from ..ir.ir import Control, Node
 from .bodies import Body, active_values, block_for_node, body_of, example_of, fitted, joined, traced_body
 from .derived_bodies import batched, example_like, meant_in, pulled, pushed
 from .iterations import owned
+from .kept_inputs import KeepsInputs
 
 __all__ = ["Choice", "chosen"]
 
@@ -58,7 +58,7 @@ def chosen(choice: Choice, predicate: Tensor, operands: Sequence[Tensor]) -> tup
     return outs
 
 
-class Branch(Function):
+class Branch(KeepsInputs):
     """``apply(choice, predicate, *operands)``: see NOTE [Choices of a graph]."""
 
     @staticmethod
@@ -67,18 +67,9 @@ class Branch(Function):
         return tuple([newly_made(x) for x in run_plain(choice.bodies[0 if values_of(predicate) else 1], operands)])
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
-        """Keep what the body took."""
-        choice, *tensors = inputs
-        ctx.choice = choice
-        ctx.set_materialize_grads(False)
-        ctx.save_for_forward(*tensors)
-        ctx.save_for_backward(*tensors)
-
-    @staticmethod
     def backward(ctx: Any, *gs: Tensor | None) -> tuple:
         """The choice between the pull-backs."""
-        choice, (predicate, *operands), flags = ctx.choice, ctx.saved_tensors, ctx.needs_input_grad[2:]
+        choice, (predicate, *operands), flags = ctx.what, ctx.saved_tensors, ctx.needs_input_grad[2:]
         outs = choice.active(flags)
         wanted = [k for k, g in enumerate(gs) if g is not None and outs[k]]
         inputs = [k for k, flag in enumerate(flags) if flag]
@@ -99,7 +90,7 @@ class Branch(Function):
     @staticmethod
     def jvp(ctx: Any, *tangents: Tensor | None) -> tuple:
         """The choice between the push-forwards."""
-        choice, (predicate, *operands), given = ctx.choice, ctx.saved_tensors, tangents[2:]
+        choice, (predicate, *operands), given = ctx.what, ctx.saved_tensors, tangents[2:]
         inputs = [k for k, t in enumerate(given) if t is not None]
         outs = choice.active([t is not None for t in given], "tangents")
 

@@ -24,6 +24,7 @@ from .bodies import Body, active_values, block_for_node, body_of
 from .checkpoints import literal_of, policy_from
 from .derived_bodies import widened, zeros_of
 from .iterations import run_trips
+from .kept_inputs import KeepsInputs
 from .loop_steps import (
     Loop,
     Step,
@@ -119,7 +120,7 @@ def way_back(step: Step, needs: Sequence[bool], operands: Sequence[Tensor], gs: 
 
 
 @loop_function("scan")
-class Scan(Function):
+class Scan(KeepsInputs):
     """``apply(loop, *operands)``: see NOTE [Scans]."""
 
     @staticmethod
@@ -129,11 +130,9 @@ class Scan(Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
-        """Keep what the trips took."""
+        """Keep what the trips took, and their carries, where the loop does."""
+        KeepsInputs.setup_context(ctx, inputs, output)
         loop, *operands = inputs
-        ctx.loop = loop
-        ctx.set_materialize_grads(False)
-        ctx.save_for_forward(*operands)
         if loop.keeps:
             kept = output[len(output) - loop.base.carries :]
             ctx.length = loop.length if loop.test is None else kept[0].layout.shape[0]
@@ -142,7 +141,7 @@ class Scan(Function):
     @staticmethod
     def backward(ctx: Any, *gs: Tensor | None) -> tuple:
         """The scan of the cotangents, the other way round."""
-        loop, step = ctx.loop, ctx.loop.step
+        loop, step = ctx.what, ctx.what.step
         saved = ctx.saved_tensors
         operands, history = saved[: len(saved) - step.carries], saved[len(saved) - step.carries :]
         way = way_back(step, ctx.needs_input_grad[1:], operands, gs)
@@ -156,7 +155,7 @@ class Scan(Function):
     @staticmethod
     def jvp(ctx: Any, *tangents: Tensor | None) -> tuple:
         """The loop of values and tangents."""
-        loop, operands, given = ctx.loop, ctx.saved_tensors, tangents[1:]
+        loop, operands, given = ctx.what, ctx.saved_tensors, tangents[1:]
         step = loop.base
         flags, outs = step.active([t is not None for t in given], "tangents")
         filled = [zeros_of(x) if t is None else t for x, t in zip(operands, given)]

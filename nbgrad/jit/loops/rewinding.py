@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from ...autograd.function import Function
 from ...batch.vmap import vmap
 from ...creation.allocation import empty_of
 from ...forward.tangents import visible_levels
@@ -20,6 +19,7 @@ from ..ir.ir import Control, Node
 from .bodies import block_for_node, body_of, fitted
 from .checkpoints import Binomial, literal_of, policy_from
 from .iterations import owned, room_for, slice_of, stacked, store
+from .kept_inputs import KeepsInputs
 from .loop_steps import Loop, Step, cotangent_step
 from .loops import Scan, loop_function, looped, way_back
 from .repeats import Repeated, operand_layouts, repeated
@@ -80,12 +80,12 @@ class Kept(Scan):
     def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
         """Keep what the trips took."""
         Scan.setup_context(ctx, inputs, output)
-        ctx.mark_non_differentiable(*output[len(output) - ctx.loop.base.carries :])
+        ctx.mark_non_differentiable(*output[len(output) - ctx.what.base.carries :])
 
     @staticmethod
     def backward(ctx: Any, *gs: Tensor | None) -> tuple:
         """The way back, with trips again."""
-        loop, saved = ctx.loop, ctx.saved_tensors
+        loop, saved = ctx.what, ctx.saved_tensors
         operands, kept = saved[: len(saved) - loop.base.carries], saved[len(saved) - loop.base.carries :]
         way = way_back(loop.base, ctx.needs_input_grad[1:], operands, gs[: len(gs) - loop.base.carries])
         if way is None:
@@ -101,7 +101,7 @@ def rewound(way: Way, tensors: Sequence[Tensor]) -> list[Tensor]:
     return list(Rewind.apply(way, *tensors))
 
 
-class Rewind(Function):
+class Rewind(KeepsInputs):
     """``apply(way, *tensors)``: see NOTE [Rewinding]."""
 
     @staticmethod
@@ -110,17 +110,9 @@ class Rewind(Function):
         return tuple([newly_made(x) for x in run_back(way, tensors)])
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
-        """Keep the operands."""
-        way, *tensors = inputs
-        ctx.way = way
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*tensors)
-
-    @staticmethod
     def backward(ctx: Any, *gs: Tensor | None) -> tuple:
         """The pull-back of the loop that keeps all carries."""
-        way, tensors = ctx.way, ctx.saved_tensors
+        way, tensors = ctx.what, ctx.saved_tensors
         chosen = [k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed]
         wanted = [k for k, g in enumerate(gs) if g is not None]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
-from ...autograd.function import Function
 from ...batch.vmap import vmap
 from ...func.forward import jvp
 from ...func.reverse import vjp
@@ -21,6 +20,7 @@ from ...tensors.tensor import Tensor
 from ..ir.ir import Control, Node
 from .bodies import alone, block_for_node, body_of, fitted
 from .iterations import owned
+from .kept_inputs import KeepsInputs
 from .loop_steps import Loop, Step
 from .loops import While, loop_function, looped
 
@@ -79,19 +79,12 @@ class Unwinding(NamedTuple):
 class Unkept(While):
     """A loop that a test ends and that keeps nothing: the same but for its way back."""
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
-        """Keep the operands."""
-        loop, *operands = inputs
-        ctx.loop = loop
-        ctx.set_materialize_grads(False)
-        ctx.save_for_forward(*operands)
-        ctx.save_for_backward(*operands)
+    setup_context = staticmethod(KeepsInputs.setup_context)  # and no carries
 
     @staticmethod
     def backward(ctx: Any, *gs: Tensor | None) -> tuple:
         """The way back, with the loop again."""
-        loop = ctx.loop
+        loop = ctx.what
         closed = Loop(loop.base.closed(), None, test=loop.test, memory=loop.memory)
         return (None, *pulled_back(Unwinding(closed), ctx.needs_input_grad[1:], ctx.saved_tensors, gs))
 
@@ -107,7 +100,7 @@ def pulled_back(what: Unwinding, needs: Sequence[bool], tensors: Sequence[Tensor
     return tuple([found.get(k) for k in range(len(tensors))])
 
 
-class Unwind(Function):
+class Unwind(KeepsInputs):
     """``apply(unwinding, *tensors)``: see NOTE [Unwinding]."""
 
     @staticmethod
@@ -118,15 +111,6 @@ class Unwind(Function):
             found = what.run(values)
         outs = [fitted(x, layout_of(x.layout.dtype, x.layout.shape, None, x.layout.device)) for x in found]
         return tuple([newly_made(x) for x in owned(outs, tensors)])
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
-        """Keep the operands."""
-        what, *tensors = inputs
-        ctx.what = what
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*tensors)
-        ctx.save_for_forward(*tensors)
 
     @staticmethod
     def backward(ctx: Any, *gs: Tensor | None) -> tuple:

@@ -16,11 +16,11 @@ import re
 import stat
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
 from ...base.errors import CacheError
+from ...base.user_stack import warn_user
 from . import elf
 from .digest import sha256
 
@@ -185,23 +185,21 @@ def private_directory(directory: str) -> str | None:
     if is_own(status):
         return directory
     mode = stat.S_IMODE(status.st_mode)
-    warnings.warn(
+    warn_user(
         f"cache: folder {directory} has owner {status.st_uid} and mode {mode:04o}, expected owner "
         f"{os.getuid()} and no write permission for others; kernels are kept in memory only. "
         "Hint: chmod go-w it, or name another folder in NBGRAD_CACHE_DIR.",
         RuntimeWarning,
-        stacklevel=3,
     )
     return None
 
 
 def warn_unwritable(directory: str) -> None:
     """Say that nothing can be kept in a folder."""
-    warnings.warn(
+    warn_user(
         f"cache: no permission to write to folder {directory}; kernels are kept in memory only. "
         "Hint: name another folder in NBGRAD_CACHE_DIR.",
         RuntimeWarning,
-        stacklevel=4,
     )
 
 

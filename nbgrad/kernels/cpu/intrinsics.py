@@ -11,13 +11,17 @@ from typing import Any, Callable
 from llvmlite import ir
 
 from ..prims import POINTER_TYPES
+from .depthwise import make_depthwise
+from .emit import lanes
 from .rows import make_every_second
-from .tiles import make_tile
+from .tiles import make_outer_tile, make_tile
 from .turns import make_turn
 
 __all__ = ["intrinsics"]
 
 I64 = ir.IntType(64)
+# What writes the instructions of ``depthwise_T`` and its like.
+DEPTHWISE = {"depthwise": "convolve", "depthwise_transposed": "transposed", "depthwise_weight": "weigh"}
 
 
 def intrinsics(intrinsic: Callable, types: Any) -> dict[str, Any]:
@@ -39,6 +43,14 @@ def intrinsics(intrinsic: Callable, types: Any) -> dict[str, Any]:
         add to vectors of rows (``down`` bytes apart) so many terms: a number of each row's weights (``across`` bytes from row to
         row) times the vectors at ``base``, and ``lead`` bytes on for each term; both counts and 1 are literals, terms at least 1
     listed_tile_T                           the same with ``lead`` an address: for each term bytes from ``base``, and which number
+    outer_tile_T(rows, vectors, out, down, base, table, weights, terms)
+        add to vectors of rows so many terms: of each row a number (they lie side by side) times the vectors of the term; where these
+        begin, in bytes from ``base`` and from ``weights``, is in ``table`` for each term; literals as above
+    depthwise_T(rows, columns, stride, odd, out, x, weights, first, sizes...), depthwise_transposed_T(..., out, y, weights, first, ...),
+    depthwise_weight_T(..., out, x, y, images, far, near, ...)
+        one channel by one kernel: its short side, its long side, its sums of weights over images that lie ``far`` and ``near`` bytes
+        apart; the literals are the kernel's size, the stride and whether the padding beside is odd, which the transpose asks for;
+        sizes are height and width of the long and of the short side, then the padding above and beside
     every_second_T(to, source, count)       elements 0, 2, 4, ... of ``source``, side by side at ``to``
     turn_SIZE(target, down, source, across)
         eight lines of eight elements of so many bytes, ``across`` bytes apart, become columns of lines ``down`` apart; four by four
@@ -159,6 +171,12 @@ def intrinsics(intrinsic: Callable, types: Any) -> dict[str, Any]:
         "call_c": call_c,
         **{f"tile_{name}": make_tile(intrinsic, types, name, False) for name in ("float32", "float64")},
         **{f"listed_tile_{name}": make_tile(intrinsic, types, name, True) for name in ("float32", "float64")},
+        **{f"outer_tile_{name}": make_outer_tile(intrinsic, types, name) for name in ("float32", "float64")},
+        **{
+            f"{called}_{name}": make_depthwise(intrinsic, types, name, which, lanes(size))
+            for called, which in DEPTHWISE.items()
+            for name, size in (("float32", 4), ("float64", 8))
+        },
         **{f"every_second_{name}": make_every_second(intrinsic, types, name) for name in ("float32", "float64")},
         **{f"turn_{size}": make_turn(intrinsic, types, size) for size in (1, 2, 4, 8, 16)},
         "few": range,

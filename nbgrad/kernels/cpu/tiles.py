@@ -1,4 +1,4 @@
-"""Sums of rows times numbers that stay in registers until all terms are added: an intrinsic of CPU kernels.
+"""Sums of rows times numbers that stay in registers until all terms are added: intrinsics of CPU kernels.
 
 LLVM makes vectors of innermost loops, which for products of matrices go over the elements of a row, so that every sum is read and
 written once for few terms: 27 to 34 multiply-adds a nanosecond on a Zen 3, 39 to 43 in registers (benchmarks/test_recurrent.py).
@@ -10,9 +10,9 @@ from typing import Any, Callable
 
 from llvmlite import ir
 
-from .emit import lanes
+from .emit import lanes, widest_vectors
 
-__all__ = ["make_tile"]
+__all__ = ["make_outer_tile", "make_tile", "most_rows"]
 
 I64 = ir.IntType(64)
 
@@ -110,3 +110,57 @@ def make_tile(intrinsic: Callable, types: Any, name: str, listed: bool) -> Any:
         return types.void(rows, vectors, *[word] * 7), generate
 
     return intrinsic(tile)
+
+
+def most_rows() -> int:
+    """How many rows of two vectors an outer tile may have: their sums, two vectors and a number are in registers."""
+    return 14 if widest_vectors() == "AVX512" else 6
+
+
+def make_outer_tile(intrinsic: Callable, types: Any, name: str) -> Any:
+    """``outer_tile_T`` for a dtype: see ``intrinsics``."""
+    element, size = (ir.FloatType(), 4) if name == "float32" else (ir.DoubleType(), 8)
+    count = lanes(size)
+
+    def outer_tile(typing, rows, vectors, out, down, base, table, weights, terms):
+        if not (isinstance(rows, types.IntegerLiteral) and isinstance(vectors, types.IntegerLiteral)):
+            return None  # Numba asks again, with the literals
+        many, wide = rows.literal_value, vectors.literal_value
+
+        def generate(context, builder, signature, values):
+            _, _, out, down, base, table, weights, terms = values
+            write = Tile(builder, element, size, count)
+            nothing = ir.Constant(write.vector, [0.0] * count)
+            before, loop, behind = builder.block, builder.append_basic_block("terms"), builder.append_basic_block("summed")
+            builder.branch(loop)
+            builder.position_at_end(loop)
+            t = builder.phi(I64)
+            sums = [[builder.phi(write.vector) for _ in range(wide)] for _ in range(many)]
+            words = builder.gep(builder.inttoptr(table, I64.as_pointer()), [builder.shl(t, ir.Constant(I64, 1))])
+            numbers = builder.add(base, builder.load(words))
+            line = builder.add(weights, builder.load(builder.gep(words, [ir.Constant(I64, 1)])))
+            vector = write.loaded(write.pointers(line, wide))
+            added = []
+            for row, each in enumerate(sums):
+                number = write.number(write.moved(numbers, row * size))
+                added.append([write.fused(number, x, total) for x, total in zip(vector, each)])
+            trips = builder.add(t, ir.Constant(I64, 1))
+            builder.cbranch(builder.icmp_signed("<", trips, terms), loop, behind)
+            t.add_incoming(ir.Constant(I64, 0), before)
+            t.add_incoming(trips, loop)
+            for each, new in zip(sums, added):
+                for total, made in zip(each, new):
+                    total.add_incoming(nothing, before)
+                    total.add_incoming(made, loop)
+            builder.position_at_end(behind)
+            for each in added:
+                pointers = write.pointers(out, wide)
+                for value, old, pointer in zip(each, write.loaded(pointers), pointers):
+                    builder.store(builder.fadd(old, value), pointer, align=size)
+                out = builder.add(out, down)
+            return context.get_dummy_value()
+
+        word = types.int64
+        return types.void(rows, vectors, *[word] * 6), generate
+
+    return intrinsic(outer_tile)

@@ -8,12 +8,12 @@ wherever pip, conda or the system have put it.
 from __future__ import annotations
 
 import ctypes
-import warnings
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from ...base import config
 from ...base.errors import KernelError
+from ...base.user_stack import warn_user
 
 __all__ = ["KINDS", "PLAYED", "Library", "found_library"]
 
@@ -100,11 +100,9 @@ def found_library(
     found = version(library) if library.functions.keys() | set(later) >= kinds.keys() else 0  # one that it lacks came later
     if found >= oldest:
         return library
-    warnings.warn(
+    warn_user(
         f"cuda: {name} is there, {library.path}, and too old to be used: version {found}, expected {oldest} or later. "
-        f"Hint: pip install 'nbgrad[{extra}]'.",
-        UserWarning,
-        stacklevel=2,
+        f"Hint: pip install 'nbgrad[{extra}]'."
     )
     return None
 

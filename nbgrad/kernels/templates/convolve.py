@@ -28,7 +28,7 @@ from ..instantiate import part_of_loop
 from ..texts import late_text
 from .tiles import ADD_TERMS, in_lanes
 
-__all__ = ["convolution_kernel", "turning_kernel"]
+__all__ = ["convolution_kernel", "helpers_of", "turning_kernel"]
 
 # Rows whose sums of weights are computed side by side, and taps at a time for them: in 16 registers. Taps of a single row.
 SIDE_BY_SIDE, TAPS, TAPS_ALONE = 4, 3, 9
@@ -46,7 +46,7 @@ COPIES = {
 HELPERS = '''
 def plane_word(record, plane, which):
     """What is known of a plane: NOTE [Planes]."""
-    return word(record, 33 + 2 * word(record, 3) + 7 * plane + which)
+    return word(record, TABLES + 2 * word(record, 3) + 7 * plane + which)
 
 
 def clear(target, count):
@@ -154,7 +154,7 @@ def list_terms(record, table, distance):
     taps = word(record, 3)
     for c in range(word(record, 1)):
         for t in one_by_one(taps):
-            shift = word(record, 33 + 2 * t) * word(record, 20) + word(record, 34 + 2 * t)
+            shift = word(record, TABLES + 2 * t) * word(record, 20) + word(record, TABLES + 2 * t + 1)
             set_word(table, 2 * (c * taps + t), c * distance + shift * SIZE)
             set_word(table, 2 * (c * taps + t) + 1, c * taps + t)
 
@@ -368,6 +368,11 @@ def dotting(name: str, rows: int, taps: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+def helpers_of(step: int, tables: int) -> str:
+    """The text of what kernels of planes call, for a stride along rows and records whose tables begin at a word."""
+    return HELPERS.replace("COPY", COPIES[step]).replace("TABLES", str(tables))
+
+
 @cache
 def convolution_kernel(which: str, dtype: str, step: int) -> tuple[Callable, tuple]:
     """``convolve``, ``convolve_transposed``, ``convolve_weight``: the kernel for a real dtype, and what its Program binds.
@@ -382,7 +387,7 @@ def convolution_kernel(which: str, dtype: str, step: int) -> tuple[Callable, tup
         inner = ADD_TERMS.replace("TILE", "listed_tile")
         names = ["embed", "unspread"] if which == "convolve_transposed" else ["list_terms", "spread", "compact"]
         names += ["clear", "share_of", "first_number", "add_terms"]
-    text = in_lanes(HELPERS.replace("COPY", COPIES[step]) + inner + TEXTS[which], dtype)
+    text = in_lanes(helpers_of(step, 33) + inner + TEXTS[which], dtype)
     kernel, *helpers = late_text(text, f"{which} {dtype} {step}", {}, "kernel", "plane_word", *names)
     helpers = [part_of_loop(each) if each.__name__.startswith("dot_") else each for each in helpers]
     return kernel, tuple(zip(("plane_word", *names), helpers))

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from ...base.dtypes import WIDTHS
 from ..cpu.emit import lanes, widest_vectors
+from ..cpu.tiles import most_rows
 from ..texts import in_dtype
 
-__all__ = ["ADD_TERMS", "in_lanes"]
+__all__ = ["ADD_TERMS", "in_lanes", "in_panels", "panel_width"]
 
 # ``TILE`` is ``tile`` or ``listed_tile``.
 ADD_TERMS = '''
@@ -50,3 +51,13 @@ def in_lanes(text: str, dtype: str) -> str:
     """``in_dtype``, ``LANES``, how many numbers a vector has, and ``WIDE``, how many vectors of a row the largest tile has."""
     wide = 4 if widest_vectors() == "AVX512" else 3
     return in_dtype(text, dtype).replace("LANES", str(lanes(WIDTHS[dtype]))).replace("WIDE", str(wide))
+
+
+def panel_width(dtype: str) -> int:
+    """How many channels a panel has: NOTE [Panels] of convolve_panels.py."""
+    return 2 * lanes(WIDTHS[dtype])
+
+
+def in_panels(text: str, dtype: str) -> str:
+    """``in_lanes``, and ``BLOCK``, how many numbers a line of a panel has, and ``MOST_ROWS``, those of an outer tile."""
+    return in_lanes(text, dtype).replace("BLOCK", str(panel_width(dtype))).replace("MOST_ROWS", str(most_rows()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ import nbgrad
 from ... import Tensor
 from ...base.errors import ArgumentError, NamingError, RangeError, ShapeError
 from ...base.grad_mode import traces
+from ...base.user_stack import warn_user
 from ...modes.traced import refuse_in_graph
 from ..optimizer import Optimizer
 from .first_step import warn_of_order, watch
@@ -142,11 +142,7 @@ class LRScheduler:
         It is for ``step`` to call. Programs ask ``get_last_lr``.
         """
         if not self._get_lr_called_within_step:
-            warnings.warn(
-                f"{self._name}.get_lr: computes the next learning rates. Hint: get_last_lr() has those of the last step.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn_user(f"{self._name}.get_lr: computes the next learning rates. Hint: get_last_lr() has those of the last step.")
         return self._rates()
 
     def _rates(self) -> list[Any]:
@@ -228,4 +224,4 @@ def spread(owner: str, optimizer: Optimizer, name: str, value: Any) -> list[Any]
 
 def warn_of_epoch(owner: str) -> None:
     """Warn of the old form of a step."""
-    warnings.warn(f"{owner}.step: epoch is deprecated. Hint: step() goes on by one epoch.", UserWarning, stacklevel=3)
+    warn_user(f"{owner}.step: epoch is deprecated. Hint: step() goes on by one epoch.")

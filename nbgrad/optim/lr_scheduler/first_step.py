@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ...base.user_stack import warn_user
 from ..optimizer import Optimizer
 
 __all__ = ["warn_of_order", "watch"]
@@ -58,9 +58,7 @@ def warn_of_order(owner: str, optimizer: Optimizer, before: int) -> None:
         return
     replaced = not isinstance(held.get("step"), FirstStep)
     found = "cannot tell whether it comes after" if replaced else "comes before"
-    warnings.warn(
+    warn_user(
         f"{owner}.step {found} the first step of {type(optimizer).__name__}, which uses the first learning rates. "
-        "Hint: call optimizer.step(), then scheduler.step().",
-        UserWarning,
-        stacklevel=4,
+        "Hint: call optimizer.step(), then scheduler.step()."
     )

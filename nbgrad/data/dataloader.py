@@ -1,0 +1,17 @@
+"""``torch.utils.data.dataloader``: where the loader's own parts have torch's names, for programs that ask what they are.
+
+>>> from nbgrad.utils.data import DataLoader
+>>> from nbgrad.utils.data.dataloader import _BaseDataLoaderIter
+>>> isinstance(iter(DataLoader([1, 2])), _BaseDataLoaderIter)
+True
+"""
+
+from __future__ import annotations
+
+from . import *  # noqa: F403
+from . import __all__ as public
+from .fetch import _DatasetKind
+from .passes import LoaderIterator as _BaseDataLoaderIter, SerialIterator as _SingleProcessDataLoaderIter
+from .workers import ParallelIterator as _MultiProcessingDataLoaderIter
+
+__all__ = [*public, "_BaseDataLoaderIter", "_DatasetKind", "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"]

@@ -1,0 +1,58 @@
+"""Compiled functions inside of ``inference_mode``: what was captured runs on plain tensors, and its results are inference tensors.
+
+A result is what the function would return: what lies on new memory is marked, an argument is that argument, and what lies on the
+memory of an argument, or of a tensor that the function names, is a tensor like it: NOTE [Inference tensors] of modes/inference.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...base.grad_mode import inferring, mode
+from ...modes.inference import StandIns, is_inference, mark_inference, nested_tensors, replaced
+from ...tensors.tensor import Tensor
+from .special_modes import active_modes, is_observed
+
+if TYPE_CHECKING:
+    from ..compile import Compiled
+
+__all__ = ["call_in_inference", "in_inference_alone"]
+
+
+def in_inference_alone() -> bool:
+    """Whether inference mode, of this thread and no other, is all that lets calls mean something else than usual."""
+    modes = active_modes()
+    return len(modes) == 1 and modes[0] is inferring and mode.inference and inferring.count == 1 and not is_observed()
+
+
+def call_in_inference(compiled: Compiled, args: tuple, kwargs: dict) -> Any:
+    """A call of a compiled function in the mode: one that records nothing, of plain tensors."""
+    stand_ins = StandIns(False)
+    given, named = replaced(args, stand_ins), replaced(kwargs, stand_ins)
+    modes = mode.__dict__
+    before = modes.copy()
+    modes["enabled"], modes["inference"], modes["inferring"] = False, False, True
+    inferring.leave()  # calls go their quick way
+    try:
+        made = compiled(*given, **named)
+    finally:
+        inferring.enter()
+        modes.update(before)
+    variants = compiled.variants
+    if not variants:  # it ran as it is, and nothing tells what is new
+        return made
+    known = {id(x._storage_) for variant in variants for x in variant.program.constants}
+    operands = list(nested_tensors((args, kwargs)))
+    owners = {id(x._storage_): x for x in operands}
+    same = {id(x): x for x in operands} | stand_ins.originals
+
+    def finish(x: Tensor) -> Tensor:
+        if id(x) in same:
+            return same[id(x)]
+        owner = owners.get(id(x._storage_))
+        if owner is None and id(x._storage_) in known or owner is not None and not is_inference(owner):
+            return x
+        x._meta_, x._needs_grad_ = None, False
+        return mark_inference(x)
+
+    return replaced(made, finish)

@@ -1,0 +1,138 @@
+"""Classes of torch that programs name and nothing here is an instance of: ``SymInt``, of sizes that a compiler keeps open, and others.
+
+Here sizes are ints, and what computes with them are Python's functions.
+
+>>> import nbgrad
+>>> isinstance(nbgrad.ones(2).shape[0], nbgrad.SymInt)
+False
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any, NoReturn
+from ..base.errors import NotSupportedError
+
+__all__ = [
+    "FlopCounterMode",
+    "PyTorchFileReader",
+    "SymBool",
+    "SymFloat",
+    "SymInt",
+    "sym_float",
+    "sym_int",
+    "sym_ite",
+    "sym_max",
+    "sym_min",
+    "sym_not",
+    "sym_sqrt",
+    "sym_sum",
+]
+
+
+class SymInt:
+    """Never made."""
+
+
+class SymFloat:
+    """Never made."""
+
+
+class SymBool:
+    """Never made."""
+
+
+class FlopCounterMode:
+    """Nothing can be counted: for programs that make one in passing, and have not entered it.
+
+    Args:
+        args, kwargs: torch's.
+
+    Raises:
+        NotSupportedError: it is entered.
+
+    >>> FlopCounterMode(display=False).get_total_flops()
+    0
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        pass
+
+    def __enter__(self) -> NoReturn:
+        raise NotSupportedError("FlopCounterMode: not there. Hint: profiler.profile(with_flops=True) estimates products.")
+
+    def __exit__(self, *error: Any) -> None:
+        """It was not entered."""
+
+    def get_total_flops(self) -> int:
+        """What was counted: nothing."""
+        return 0
+
+    def get_flop_counts(self) -> dict[str, dict]:
+        """What was counted, by modules: nothing."""
+        return {}
+
+
+class PyTorchFileReader:
+    """Never made.
+
+    Raises:
+        NotSupportedError: always.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        raise NotSupportedError("PyTorchFileReader: files are not read in parts. Hint: nbgrad.load(path, mmap=True).")
+
+
+sym_float, sym_int, sym_sqrt = builtins.float, builtins.int, math.sqrt
+
+
+def sym_max(a: Any, b: Any) -> Any:
+    """The greater of two numbers, a float if one of them is.
+
+    >>> sym_max(2, 1.0)
+    2.0
+    """
+    return alike(max(a, b), a, b)
+
+
+def sym_min(a: Any, b: Any) -> Any:
+    """The smaller of two numbers, a float if one of them is.
+
+    >>> sym_min(2, 1)
+    1
+    """
+    return alike(min(a, b), a, b)
+
+
+def alike(x: Any, a: Any, b: Any) -> Any:
+    """A number as a float, if one of two is."""
+    return float(x) if isinstance(a, float) or isinstance(b, float) else x
+
+
+def sym_not(a: Any) -> bool:
+    """Whether it is false.
+
+    >>> sym_not(2 > 1)
+    False
+    """
+    return not a
+
+
+def sym_ite(b: Any, t: Any, f: Any) -> Any:
+    """``t`` where ``b`` is true, else ``f``.
+
+    >>> sym_ite(True, 1, 2)
+    1
+    """
+    return t if b else f
+
+
+def sym_sum(*args: Any) -> Any:
+    """The sum of numbers, or of those in one sequence.
+
+    >>> sym_sum([1, 2]), sym_sum(1, 2)
+    (3, 3)
+    """
+    return sum(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
