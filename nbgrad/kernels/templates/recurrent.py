@@ -101,7 +101,7 @@ def products(start, stop, args):
             for j in few(columns):
                 to[j] = b[j]
     vectors = columns // LANES
-    parts, tiled = max((vectors + WIDE - 1) // WIDE, 1), start + (stop - start) // 4 * 4
+    parts, tiled = max((vectors + MOST_VECTORS - 1) // MOST_VECTORS, 1), start + (stop - start) // 4 * 4
     wide = max((vectors + parts - 1) // parts, 1)
     for low in range(0, vectors, wide):
         line = w + low * LANES * SIZE

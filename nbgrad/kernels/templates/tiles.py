@@ -8,8 +8,8 @@ for what is left: three and two vectors rather than four and a single one, whose
 from __future__ import annotations
 
 from ...base.dtypes import WIDTHS
-from ..cpu.emit import lanes, widest_vectors
-from ..cpu.tiles import most_rows
+from ..cpu.emit import lanes
+from ..cpu.tiles import most_rows, most_vectors
 from ..texts import in_dtype
 
 __all__ = ["ADD_TERMS", "in_lanes", "in_panels", "panel_width"]
@@ -23,9 +23,9 @@ def add_terms(many, count, out, down, base, lead, weights, across, terms):
         left = count - k
         to, line = out + k * LANES * SIZE, base + k * LANES * SIZE
         if many == 4:
-            if (WIDE > 3) & (left > 3) & (left != 5):
-                TILE_T(4, WIDE, to, down, line, lead, weights, across, terms)
-                k += WIDE
+            if (MOST_VECTORS > 3) & (left > 3) & (left != 5):
+                TILE_T(4, MOST_VECTORS, to, down, line, lead, weights, across, terms)
+                k += MOST_VECTORS
             elif (left > 4) | (left == 3):
                 TILE_T(4, 3, to, down, line, lead, weights, across, terms)
                 k += 3
@@ -48,9 +48,8 @@ def add_terms(many, count, out, down, base, lead, weights, across, terms):
 
 
 def in_lanes(text: str, dtype: str) -> str:
-    """``in_dtype``, ``LANES``, how many numbers a vector has, and ``WIDE``, how many vectors of a row the largest tile has."""
-    wide = 4 if widest_vectors() == "AVX512" else 3
-    return in_dtype(text, dtype).replace("LANES", str(lanes(WIDTHS[dtype]))).replace("WIDE", str(wide))
+    """``in_dtype``, ``LANES``, how many numbers a vector has, and ``MOST_VECTORS``, those of a row that a tile has."""
+    return in_dtype(text, dtype).replace("LANES", str(lanes(WIDTHS[dtype]))).replace("MOST_VECTORS", str(most_vectors()))
 
 
 def panel_width(dtype: str) -> int:
