@@ -24,7 +24,7 @@ from .compiled.capturing import Fixed
 from .compiled.fallback import Fallback
 from .compiled.handles import Handle, find_global, handle_of
 from .compiled.hints import Hints
-from .compiled.inference_calls import call_in_inference, in_inference_alone
+from .compiled.inference_calls import beside_inference_alone, call_in_inference, in_inference_alone
 from .compiled.runs import MISSED, Run
 from .compiled.special_modes import in_modes
 from .compiled.variants import Variant
@@ -170,7 +170,9 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
             return call_in_inference(self, args, kwargs)
         if self._rest_ or in_modes() or rehearsing():
             self._rest_ -= self._rest_ > 0
-            return self.fn(*args, **kwargs)
+            known = self._rest_ == 0 and beside_inference_alone() and not rehearsing()
+            made = self._known_(args, kwargs) if known else MISSED
+            return self.fn(*args, **kwargs) if made is MISSED else made
         try:
             request = requested(args, kwargs, self.fn, self._taken_, self._fixed_)
         except Foreign as error:
@@ -182,15 +184,35 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
                 raise GraphError(self._told_(self._broken_.get(request.key) or self._broken_[request.loose]))
             return self._plainly_(args, kwargs)
         group = self._variants_.setdefault(request.key, [])
-        for variant in group if not (config.CHECK and self._comparable_) else ():
-            if (made := variant.tried(request.inputs)) is not MISSED:
-                return self._next_time_(variant, group, request, made)
-        for variant in group:
-            if variant.fits(request.inputs) and (made := self._run_(variant, request)) is not MISSED:
-                return self._next_time_(variant, group, request, made)
+        variant, made = self._found_(group, request)
+        if variant is not None:
+            return self._next_time_(variant, group, request, made)
         if self._count_ >= self.limit or self._failures_ >= self.limit:
             return self._eagerly_(group, args, kwargs)
         return self._first_time_(group, request)
+
+    def _known_(self, args: tuple, kwargs: dict) -> Any:
+        """What a variant that is there makes of a call, while other threads are in inference mode and nothing can be captured."""
+        try:
+            request = requested(args, kwargs, self.fn, self._taken_, self._fixed_)
+        except Foreign:
+            return MISSED
+        if any(x.layout.special for x in request.tensors):
+            return MISSED
+        return self._found_(self._variants_.get(request.key, []), request)[1]
+
+    def _found_(self, group: list[Run], request: Request) -> tuple[Run | None, Any]:
+        """The variant that a call is for, and what it makes of it; None and ``MISSED`` without one.
+
+        Native code finds out whether a variant is meant; where it finds something unexpected, names are looked at one by one.
+        """
+        for variant in group if not (config.CHECK and self._comparable_) else ():
+            if (made := variant.tried(request.inputs)) is not MISSED:
+                return variant, made
+        for variant in group:
+            if variant.fits(request.inputs) and (made := self._run_(variant, request)) is not MISSED:
+                return variant, made
+        return None, MISSED
 
     def _run_(self, variant: Run, request: Request) -> Any:
         """What a variant makes of a call; ``MISSED`` where the values that it asks for are others."""

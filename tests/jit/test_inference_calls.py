@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Thread
 
 import pytest
 
@@ -109,3 +110,31 @@ def test_threads_of_which_some_are_in_the_mode(unchecked):
     f(nbgrad.ones(3))
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(4)))
+
+
+def test_programs_run_while_other_threads_are_in_the_mode(unchecked):
+    """In it, and beside it: what was captured is not run as it is."""
+    calls, f = [], nbgrad.compile(lambda x: x * W)
+    f(nbgrad.ones(3))
+    with nbgrad.no_grad():
+        f(nbgrad.ones(3))
+    plain, inside, done = f.fn, Event(), Event()
+    f.fn = lambda x: (calls.append(1), plain(x))[1]
+
+    def other():
+        with nbgrad.inference_mode():
+            inside.set()
+            done.wait(10)
+
+    thread = Thread(target=other)
+    thread.start()
+    inside.wait(10)
+    try:
+        assert f(nbgrad.ones(3)).requires_grad
+        with nbgrad.inference_mode():
+            assert f(nbgrad.ones(3)).is_inference()
+        assert not calls
+        assert f(nbgrad.ones(1)).tolist() == [0.0, 1.0, 2.0] and calls  # which was not captured
+    finally:
+        done.set()
+        thread.join()

@@ -16,13 +16,23 @@ from .special_modes import active_modes, is_observed
 if TYPE_CHECKING:
     from ..compile import Compiled
 
-__all__ = ["call_in_inference", "in_inference_alone"]
+__all__ = ["beside_inference_alone", "call_in_inference", "in_inference_alone"]
+
+
+def is_inference_alone() -> bool:
+    """Whether inference mode, of some threads, is all that lets calls mean something else than usual."""
+    modes = active_modes()
+    return len(modes) == 1 and modes[0] is inferring and not is_observed()
 
 
 def in_inference_alone() -> bool:
-    """Whether inference mode, of this thread and no other, is all that lets calls mean something else than usual."""
-    modes = active_modes()
-    return len(modes) == 1 and modes[0] is inferring and mode.inference and inferring.count == 1 and not is_observed()
+    """Whether this thread is one of them."""
+    return mode.inference and is_inference_alone()
+
+
+def beside_inference_alone() -> bool:
+    """Whether this thread is none of them: its calls mean what they always do."""
+    return not mode.inference and is_inference_alone()
 
 
 def call_in_inference(compiled: Compiled, args: tuple, kwargs: dict) -> Any:
@@ -32,7 +42,7 @@ def call_in_inference(compiled: Compiled, args: tuple, kwargs: dict) -> Any:
     modes = mode.__dict__
     before = modes.copy()
     modes["enabled"], modes["inference"], modes["inferring"] = False, False, True
-    inferring.leave()  # calls go their quick way
+    inferring.leave()  # where no other thread is in the mode, calls go their quick way
     try:
         made = compiled(*given, **named)
     finally:
