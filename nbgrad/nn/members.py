@@ -67,11 +67,28 @@ class Members(MutableMapping):
         return sum(1 for _ in self)
 
     def __repr__(self) -> str:
-        return repr(dict(self))
+        return repr(self.copy())
 
     def copy(self) -> dict[str, Any]:
         """A dict of them."""
-        return dict(self)
+        return {name: self.owner.__dict__[name] for name in self}
+
+    # Those of a dict can be gone through in reverse; the mapping's cannot.
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self.copy())
+
+    def keys(self) -> Any:
+        """Their names."""
+        return self.copy().keys()
+
+    def values(self) -> Any:
+        """The members themselves."""
+        return self.copy().values()
+
+    def items(self) -> Any:
+        """Names and members."""
+        return self.copy().items()
 
 
 class MemberTable:

@@ -159,6 +159,9 @@ class Module(Stateful, Convertible):
     register_backward_hook = register_full_backward_hook
     _forward_pre_hooks, _forward_hooks = HookTable("before_forward"), HookTable("after_forward")  # torch's names
     _backward_pre_hooks, _backward_hooks = HookTable("before_backward"), HookTable("after_backward")
+    _state_dict_pre_hooks = HookTable("before_saving", "_own_state_hooks")
+    _state_dict_hooks = HookTable("after_saving", "_own_state_hooks")
+    _load_state_dict_post_hooks = HookTable("after_loading", "_own_state_hooks")
 
     # Registration
 
@@ -168,19 +171,24 @@ class Module(Stateful, Convertible):
         if kind is None and isinstance(value, Buffer):
             kind = BUFFER if vars(value)["persistent"] else TRANSIENT
         if kind:
-            if when_registered[kind]:
-                value = registered(self, name, value, kind)
-            self._kinds_[name] = kind
+            if kind == PARAMETER and isinstance(getattr(type(self), name, None), property):
+                self._require_name(name, kind)
+            self._keep(name, value, kind)
         elif name in self._kinds_:
             self._replace_own(name, value)
-            return
-        object.__setattr__(self, name, value)
+        else:
+            object.__setattr__(self, name, value)
+
+    def _keep(self, name: str, value: Any, kind: str) -> None:
+        """Let ``value`` be registered as ``name``, in ``__dict__`` also where the class has a property of that name."""
+        self.__dict__[name] = registered(self, name, value, kind) if when_registered[kind] else value
+        self._kinds_[name] = kind
 
     def _replace_own(self, name: str, value: Any) -> None:
         """Let ``value``, or None, be the attribute ``name``, which is registered and stays of its kind."""
         kind = self._kinds_[name]
         check_kind(f"{type(self).__name__}.{name}", kind, value)
-        object.__setattr__(self, name, registered(self, name, value, kind) if when_registered[kind] else value)
+        self._keep(name, value, kind)
 
     if not TYPE_CHECKING:  # a checker would take every name for an attribute
 
@@ -195,8 +203,10 @@ class Module(Stateful, Convertible):
         self.__dict__.update(state)
 
     def __delattr__(self, name: str) -> None:
-        object.__delattr__(self, name)
-        self._kinds_.pop(name, None)
+        if self._kinds_.pop(name, None):
+            del self.__dict__[name]
+        else:
+            object.__delattr__(self, name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Make ``param`` the attribute ``name``; None declares a parameter that the module does without.
@@ -228,10 +238,7 @@ class Module(Stateful, Convertible):
     def _register(self, name: str, value: Any, kind: str) -> None:
         self._require_name(name, kind)
         check_kind(f"{type(self).__name__}.{name}", kind, value)
-        if when_registered[kind]:
-            value = registered(self, name, value, kind)
-        self._kinds_[name] = kind
-        object.__setattr__(self, name, value)
+        self._keep(name, value, kind)
 
     def _require_name(self, name: Any, kind: str) -> None:
         """Refuse what cannot be the name of an attribute of ``kind``, or is that of something else.

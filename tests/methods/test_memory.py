@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -225,6 +227,12 @@ def test_set_to_a_part_of_memory():
         nbgrad.zeros(1).set_(source, 4, (4,), (1,))
     with pytest.raises(nbgrad.ArgumentError, match="go with a size"):
         nbgrad.zeros(1).set_(source, 1)
+
+
+def test_memory_counts_as_the_size_of_a_storage():
+    """As tools that sum up a model's memory ask, ``sys.getsizeof`` of a storage grows with it."""
+    few, many = (sys.getsizeof(nbgrad.zeros(count).untyped_storage()) for count in (10, 1000))
+    assert many - few == 4 * 990 and few > 40
 
 
 def test_new_of_a_size():

@@ -369,6 +369,15 @@ def test_tables_of_members_can_be_set(kind):
     assert not hasattr(module, {"parameters": "weight", "buffers": "running_mean", "modules": "inner"}[kind])
 
 
+def test_tables_of_members_are_read_like_dicts():
+    module = nn.Sequential(nn.ReLU(), nn.Tanh())
+    first, second = module
+    table = module._modules
+    assert [*reversed(table)] == [*reversed(table.keys())] == ["1", "0"]
+    assert [*reversed(table.items())] == [("1", second), ("0", first)]
+    assert [*table.values()] == [first, second] and table.copy() == {"0": first, "1": second} and table == table.copy()
+
+
 def test_buffers_of_a_table_that_is_set_stay_as_persistent_as_they_were():
     module = nn.Module()
     module.register_buffer("kept", nbgrad.zeros(1))
@@ -541,3 +550,21 @@ def test_compiled_where_it_is():
         clone[0].bias.fill_(3.0)
     assert (model(x).item(), clone(x).item()) == (2 * expected, 6.0)
     assert model(x).grad_fn.name() != "AddmmBackward0" and list(model.state_dict()) == ["0.weight", "0.bias"]
+
+
+def test_members_under_the_name_of_a_property():
+    """A member is registered though the class has a property of its name; no parameter takes the name of one that has a value."""
+
+    class Curved(nn.Module):
+        curvature = property(lambda self: self.exponent.exp())
+        scale = property(lambda self: 3.0, lambda self, value: vars(self).update(given=value))
+
+    module, parameter = Curved(), nn.Parameter(nbgrad.zeros(1))
+    module.curvature = parameter
+    assert module._parameters["curvature"] is parameter and list(module.state_dict()) == ["curvature"]
+    module.exponent = module._parameters.pop("curvature")
+    assert module.curvature.item() == 1.0 and list(module.state_dict()) == ["exponent"]
+    with pytest.raises(nbgrad.NamingError, match="'scale' exists"):
+        module.scale = nn.Parameter(nbgrad.zeros(1))
+    module.scale = 5.0
+    assert module.given == 5.0
