@@ -184,12 +184,9 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
                 raise GraphError(self._told_(self._broken_.get(request.key) or self._broken_[request.loose]))
             return self._plainly_(args, kwargs)
         group = self._variants_.setdefault(request.key, [])
-        for variant in group if not (config.CHECK and self._comparable_) else ():
-            if (made := variant.tried(request.inputs)) is not MISSED:
-                return self._next_time_(variant, group, request, made)
-        for variant in group:
-            if variant.fits(request.inputs) and (made := self._run_(variant, request)) is not MISSED:
-                return self._next_time_(variant, group, request, made)
+        variant, made = self._found_(group, request)
+        if variant is not None:
+            return self._next_time_(variant, group, request, made)
         if self._count_ >= self.limit or self._failures_ >= self.limit:
             return self._eagerly_(group, args, kwargs)
         return self._first_time_(group, request)
@@ -200,11 +197,22 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
             request = requested(args, kwargs, self.fn, self._taken_, self._fixed_)
         except Foreign:
             return MISSED
-        if not any(x.layout.special for x in request.tensors) and not (config.CHECK and self._comparable_):
-            for variant in self._variants_.get(request.key, ()):
-                if (made := variant.tried(request.inputs)) is not MISSED:
-                    return made
-        return MISSED
+        if any(x.layout.special for x in request.tensors):
+            return MISSED
+        return self._found_(self._variants_.get(request.key, []), request)[1]
+
+    def _found_(self, group: list[Run], request: Request) -> tuple[Run | None, Any]:
+        """The variant that a call is for, and what it makes of it; None and ``MISSED`` without one.
+
+        Native code finds out whether a variant is meant; where it finds something unexpected, names are looked at one by one.
+        """
+        for variant in group if not (config.CHECK and self._comparable_) else ():
+            if (made := variant.tried(request.inputs)) is not MISSED:
+                return variant, made
+        for variant in group:
+            if variant.fits(request.inputs) and (made := self._run_(variant, request)) is not MISSED:
+                return variant, made
+        return None, MISSED
 
     def _run_(self, variant: Run, request: Request) -> Any:
         """What a variant makes of a call; ``MISSED`` where the values that it asks for are others."""

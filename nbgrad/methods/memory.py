@@ -16,7 +16,7 @@ from ..graph.edges import edge_of, is_leaf_edge, requires_grad
 from ..graph.saved import count_write
 from ..modes.inference import is_inference, mark_inference
 from ..modes.overrides import converted
-from ..modes.traced import note_alias, refuse_in_graph
+from ..modes.traced import note_alias, note_data, refuse_in_graph
 from ..native.handle import release_blocks
 from ..tensors.batch_levels import require_values
 from ..tensors.layout import Layout, contiguous_strides, layout_of, marked_layout
@@ -57,9 +57,10 @@ def set_data(x: Tensor, value: Tensor) -> None:
         raise DTypeError(
             f"data: the tensor requires grad and cannot become {value.layout.dtype}; expected a floating or complex tensor."
         )
-    require_own("data", x, value)
     require_shape_of_history("data", x, value)
     tangents = tangents_for(x, value)
+    if not (traces and note_data(x, value)):
+        require_values("data", value.layout)
     if not stays(x, value):
         exchange(x, value)
     put_layout(x, of_same_class(x, value.layout))

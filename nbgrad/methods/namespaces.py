@@ -49,6 +49,7 @@ PLACES: dict[str, str | None] = {
     "cuda.amp.grad_scaler": "amp.cuda_names",
     "distributed": "utilities.distributed",
     "distributed.device_mesh": "utilities.distributed",
+    "distributed.fsdp": "utilities.distributed",
     "distributed.rpc": "utilities.distributed",
     "dtypes": "base.dtypes",
     "distributions.bernoulli": "distributions",
@@ -102,6 +103,7 @@ PLACES: dict[str, str | None] = {
     "fx.graph_module": "utilities.fx",
     "fx.node": "utilities.fx",
     "fx.proxy": "utilities.fx",
+    "futures": "utilities.futures",
     "grad_mode": "autograd.grad_mode",
     "gradcheck": "autograd.gradcheck",
     "hub": "utilities.hub",
@@ -138,6 +140,9 @@ PLACES: dict[str, str | None] = {
     "nn.parameter": "nn.parameters",
     "nn.parallel.data_parallel": "nn.parallel",
     "nn.parallel.distributed": "nn.parallel",
+    "nn.parallel.parallel_apply": "nn.parallel",
+    "nn.parallel.replicate": "nn.parallel",
+    "nn.parallel.scatter_gather": "nn.parallel",
     "nn.utils.clip_grad": "nn.utils",
     "nn.utils.convert_parameters": "nn.utils",
     "nn.utils.fusion": "nn.fusion",
@@ -187,6 +192,8 @@ PLACES: dict[str, str | None] = {
     "vmap": "batch.vmap",
     "xpu": "backends.absent",
 }
+# Packages whose files hold other names here than in torch, where all of them are: what their paths begin with.
+WHOLES = {"nn": "nn.modules", "distributions": "distributions"}
 # The paths that have others below them.
 PACKAGES = {path.rpartition(".")[0] for path in PLACES}
 
@@ -229,11 +236,12 @@ class Namespace(ModuleType):
         return {name: getattr(module, name) for module in public if module for name in getattr(module, "__all__", ())} | own
 
     def _sources(self) -> list[str]:
-        """Where names are looked for: torch's files of layers hold some that lie in another one here, and all are in ``nn``."""
+        """Where names are looked for: torch's files of layers hold some that lie in another one here; all are in the package."""
         source = self.__source__
         if source is None:
             return []
-        return [source, "nn"] if self.__name__.startswith("nbgrad.nn.modules.") else [source]
+        whole = next((place for place, below in WHOLES.items() if self.__name__.startswith(f"nbgrad.{below}.")), None)
+        return [source, whole] if whole else [source]
 
     def __dir__(self) -> list[str]:
         source = self.__source__

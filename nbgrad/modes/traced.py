@@ -128,6 +128,14 @@ def unseen() -> Iterator[None]:
             trace.depth -= 1
 
 
+def note_data(x: Tensor, value: Tensor) -> bool:
+    """A program is about to put a tensor on the memory of another one; whether it is captured, and holds that."""
+    capture = capture_of_thread()
+    if capture is not None:
+        capture.note_data(x, value)
+    return capture is not None
+
+
 def refuse_in_graph(what: str, hint: str) -> None:
     """Refuse what no graph holds, in a thread that captures one.
 

@@ -37,6 +37,10 @@ class UntypedStorage:
 
     size = __len__ = nbytes
 
+    def __sizeof__(self) -> int:
+        """What ``sys.getsizeof`` says: the object and the memory that it stands for."""
+        return object.__sizeof__(self) + self.nbytes()
+
     def untyped(self) -> UntypedStorage:
         """Itself."""
         return self

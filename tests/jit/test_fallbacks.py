@@ -147,9 +147,11 @@ def test_other_calls_are_programs_again():
 
 
 @pytest.mark.parametrize("value", [lambda x: nbgrad.zeros(2), lambda x: x * 2])
-@pytest.mark.parametrize("put", [lambda w, y: setattr(w, "data", y), lambda w, y: w.set_(y)])
+@pytest.mark.parametrize(
+    "put", [lambda w, y: setattr(w[:], "data", y), lambda w, y: setattr(w, "data", y.double()), nbgrad.Tensor.set_]
+)
 def test_tensors_that_are_put_on_other_memory(put, value):
-    """No graph holds that, which is said as it is, and the function does it in every call."""
+    """No graph holds that of a view, of another dtype, by ``set_``: this is said, and the function does it in every call."""
     here, there = nbgrad.ones(2), nbgrad.ones(2)
     f = nbgrad.compile(lambda x: (put(here, value(x)), here + x)[1])
     with pytest.warns(UserWarning, match="puts a tensor on other memory, at .*test_fallbacks.py.*copy_"):

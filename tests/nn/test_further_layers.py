@@ -5,6 +5,7 @@ Numbers are those that torch 2.13 gave once for the same expressions.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from copy import deepcopy
@@ -722,9 +723,23 @@ def test_parameters_without_a_shape():
     """What a lazy module waits for has no shape and cannot be counted, and says so."""
     weight = nn.LazyLinear(3).weight
     assert str(weight) == "<UninitializedParameter>"
+    assert nn.parameter.is_lazy(weight) and not nn.parameter.is_lazy(nn.Parameter(nbgrad.ones(2)))
+    assert isinstance(weight, nn.parameter.UninitializedTensorMixin)
     for asked in (lambda: weight.shape, weight.numel, weight.size):
         with pytest.raises(nbgrad.ShapeError, match="not known yet"):
             asked()
+
+
+@pytest.mark.parametrize("compute", [lambda w: w.sum(), lambda w: w + 1, nbgrad.exp, nn.init.ones_, lambda w: w.clone()])
+def test_parameters_without_a_shape_compute_nothing(compute):
+    """The sum of no elements would be 0; what a module does to all of its parameters is done to them."""
+    layer = nn.LazyLinear(3)
+    with pytest.raises(nbgrad.ShapeError, match=r"no elements yet\. Hint: call the module once"):
+        compute(layer.weight)
+    weight = copy.deepcopy(layer).double().requires_grad_(False).weight
+    assert weight.dtype is nbgrad.float64 and not weight.requires_grad
+    weight.materialize((3, 2))
+    assert compute(weight).dtype is nbgrad.float64 and type(weight + 1) is nbgrad.Tensor
 
 
 def test_printed_as_in_torch():

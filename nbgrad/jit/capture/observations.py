@@ -8,6 +8,7 @@ from typing import Callable
 from ...base.errors import GraphError
 from ...modes.interpreters import Presence
 from ...tensors.tensor import Tensor
+from ...views import is_view
 from ..ir.lines import user_line
 from ..state.effects import Effects
 from .variables import Variables
@@ -73,6 +74,21 @@ class Observations(Presence):
         """The function has made a tensor without a history, on the memory of another one."""
         if self.variables.flows is not None:
             self.variables.flows.mark(x)
+
+    def note_data(self, x: Tensor, value: Tensor) -> None:
+        """The function puts a tensor on the memory of another one: as it will be put on that of a result, behind every run.
+
+        Raises:
+            GraphError: it is no tensor that the function names, or what it shows would be another layout's.
+        """
+        effects, variables, layout = self.effects, self.variables, value.layout.plain()
+        alike = x.layout.plain() is layout and layout.dense and not is_view(x)
+        named = variables.known.get(id(x._storage_.array)) is x or (effects is not None and id(x) in effects.moved)
+        if effects is None or variables.flows is not None or not named or not alike:
+            self.refuse("data: puts a tensor on other memory", "copy_, under no_grad, writes to the memory that it has")
+        else:
+            variables.exchange(x, value)
+            effects.note_moved(x)
 
     def note_flag_set(self, x: Tensor) -> None:
         """The function says anew whether a tensor needs a gradient."""

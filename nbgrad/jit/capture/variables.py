@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterable, Sequence
 
 from ...base.errors import GraphError
-from ...base.grad_mode import mode
+from ...base.grad_mode import enable_grad, mode, no_grad
 from ...dispatch.launches import need
 from ...graph.edges import Node as GraphNode, requires_grad
 from ...modes.traced import is_traced
@@ -264,6 +264,20 @@ class Variables(Lineages):
         place = {"size": layout.shape, "stride": layout.strides, "storage_offset": (offset - start) // root.dtype.itemsize}
         read = self.unrecorded(before, flows) if flows is not None and before in flows.silent and mode.enabled else before
         return self.scattered(read, out, place, root)
+
+    def exchange(self, x: Tensor, value: Tensor) -> None:
+        """``x`` is about to show the memory of ``value``: its history stays, with the values of that."""
+        if self.of(x) is None:
+            self.admit(x)  # while it shows where it is
+        history = history_of(x)
+        with no_grad():
+            new = self.value(value)
+        if history is not None:
+            with enable_grad():
+                old = self.value(x)
+            known = self.table[id(value._storage_.array)].windows.setdefault(key_of(value), {})
+            known.setdefault(WRITTEN, new)
+            known[history] = self.overwrite(old, new)
 
     def require_one_history(self, known: dict[Any, Value]) -> None:
         """Refuse memory that a tensor with a history lies on.

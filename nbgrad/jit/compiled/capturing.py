@@ -148,6 +148,7 @@ def run(
             )
         with enable_grad():  # where what it keeps has a history, it has been recorded
             effects.exchanges = [] if states is None else states.take(active)
+            effects.exchanges += effects.exchanges_of_moved()
     except InplaceError as error:
         if effects.holds_computed():
             what = "it changes an argument in place that was computed outside"

@@ -27,7 +27,7 @@ from ...graph.edges import requires_grad
 from ...tensors.arrays import values_of
 from ...tensors.choices import current
 from ...tensors.storage import Storage, unwatched
-from ...tensors.tensor import Tensor, meta_of, native
+from ...tensors.tensor import Tensor, meta_of, native, put_layout
 from ..arguments.structures import flatten as flatten_result
 from ..guards.external_state import watching
 from ..ir.devices import copied, put_back
@@ -152,7 +152,8 @@ class World:
     """What was there before a call, and how it was.
 
     Attributes:
-        tensors: that the program's names hold; ``arrays``: identities of NumPy arrays on which some lie.
+        tensors: that the program's names hold; ``places``: where these were; ``arrays``: identities of NumPy arrays on which some
+            lie.
         gradients: of these; ``storages``: of both, with what they hold; ``generators`` with their states.
         before: what is no tensor. exchanged: names whose contents are state.
         dicts: in which names are, other than namespaces of modules, with copies: an optimizer counts in its state under names that
@@ -165,6 +166,7 @@ class World:
         state = [x for slot in self.exchanged for x in flatten(slot.content())[0] if isinstance(x, Tensor)]
         self.tensors = list({id(x): x for x in (*guards.tensors, *variant.known, *state)}.values())
         self.arrays = variant.arrays
+        self.places = [(x, x._storage_, x._offset_, x.layout) for x in self.tensors]
         self.gradients = [(x, gradient_of(x)) for x in self.tensors]
         owners = [*self.tensors, *(g for _, g in self.gradients if g is not None)]
         storages: dict[int, Storage] = {id(x._storage_): x._storage_ for x in owners}
@@ -181,6 +183,10 @@ class World:
         for x, g in self.gradients:
             if gradient_of(x) is not g:
                 meta_of(x).grad = g
+        for x, storage, offset, layout in self.places:
+            if x._storage_ is not storage:
+                x._storage_, x._offset_ = storage, offset
+                put_layout(x, layout)
         for storage, copy, version in self.storages:
             put_back(storage, copy)
             storage.version = version
@@ -213,7 +219,7 @@ class World:
         for name, x in known:
             found.append((name, seen(x, memory)))
             if id(x._storage_.array) not in self.arrays:
-                found.append((f"the version of {name}", x._storage_.version))
+                found.append((f"the version of {name}", int(x._storage_.version)))  # of other memory, perhaps
             g = gradient_of(x)
             found.append((f"the gradient of {name}", None if g is None else seen(g, {})))
         found += [(f"the state of generator {k}", (x._seed, x._calls)) for k, (x, _) in enumerate(self.generators)]

@@ -149,8 +149,7 @@ class Variant(Run):
         """
         given, tensors = self.inputs(leaves), [x for x in results if isinstance(x, Tensor)]
         self.settle(given, effects)
-        writes = [(target, value) for target, value, _ in effects.writes]
-        targets, there = {target for target, _ in writes}, {id(x) for x in (*self.known, *known)}
+        targets, there = {target for target, _, _ in effects.writes}, {id(x) for x in (*self.known, *known)}
         self.graph, self.originals, saved = graph, dict[Value, Value](), list[Value]()
         self.backward: Backward | None = None
         marks = [history for x, history in zip(results, histories) if isinstance(x, Tensor)]
@@ -162,6 +161,7 @@ class Variant(Run):
         else:
             simplify(graph, targets, there)
         effects.rename(graph.outputs[len(tensors) :])
+        writes = [(target, value) for target, value, _ in effects.writes]
         outputs = iter(graph.outputs)
         values = [next(outputs) if isinstance(x, Tensor) else x for x in results]
         live, freed = ([value for value, history in zip(values, histories) if history == what] for what in ("live", "freed"))

@@ -14,23 +14,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
 from ...base.errors import GraphError
+from ...base.grad_mode import no_grad
+from ...base.nested import flatten
 from ...graph.edges import is_leaf_edge, requires_grad
 from ...modes.numbers import FOLLOWED, Number, plain_number
 from ...modes.traced import unseen
-from ...tensors.layout import layout_of
-from ...tensors.storage import CPU
-from ...tensors.tensor import Tensor, meta_of
+from ...tensors.layout import Layout, layout_of
+from ...tensors.storage import CPU, Storage
+from ...tensors.tensor import Tensor, meta_of, native, put_layout
 from ...views import is_grad_leaf, is_view
 from ..ir.devices import copied, put_back
 from ..ir.ir import Value
 from .hooks import has_hooks, has_hooks_behind
 from .implicit_inputs import GradientOf, Numbers, NumbersOf
+from .slots import DataOf, Exchange
 
 if TYPE_CHECKING:
     from ...base.dtypes import DType
     from ..capture.capture import Trace
     from ..capture.memory import Variable
-    from .slots import Exchange
 
 __all__ = ["Effects", "Kept", "Postponed", "Raised"]
 
@@ -78,6 +80,16 @@ class Standin(NamedTuple):
     value: Value | None
 
 
+class Moved(NamedTuple):
+    """A tensor that is on other memory, and where it was, of which version."""
+
+    original: Tensor
+    storage: Storage
+    offset: int
+    layout: Layout
+    version: int
+
+
 class Effects:
     """The effects of a function that is being captured.
 
@@ -93,6 +105,7 @@ class Effects:
         flagged: whether the function has said anew of one that was there before whether it needs a gradient.
         cut: those that are cut off, by identity.
         exchanges: what names are to hold, and what lists are to be given, behind every run.
+        moved: tensors that are on other memory, by identity, with where they were.
         writes: an input or constant whose memory is overwritten, with what, and how many writes its version counts.
     """
 
@@ -111,6 +124,7 @@ class Effects:
         self.exchanged: set[int] = set()
         self.needed: dict[int, Standin] = {}
         self.saved: dict[int, tuple[Any, Any, Any]] = {}
+        self.moved: dict[int, Moved] = {}
         self.numbers: dict[tuple[int, str], tuple[Numbers, list[Value]]] = {}
 
     # ---- gradients -------------------------------------------------------------------------------------------------
@@ -231,6 +245,23 @@ class Effects:
             with unseen():
                 self.saved[id(storage.array)] = storage, copied(storage), storage.version
 
+    def note_moved(self, x: Tensor) -> None:
+        """A tensor that was there before is about to be put on other memory."""
+        self.moved.setdefault(id(x), Moved(x, x._storage_, x._offset_, x.layout, int(x._storage_.version)))
+
+    def exchanges_of_moved(self) -> list[Exchange]:
+        """What such tensors are to show, behind every run."""
+        found = []
+        for x, storage, *_, version in self.moved.values():
+            if x._storage_.array is storage.array:
+                continue  # it is back
+            shown: Tensor = native.tensor(x.layout.plain().template, x._storage_, x._offset_, False, None)
+            with no_grad():
+                value = self.trace.returned(shown)
+            writes = int(x._storage_.version) - version
+            found.append(Exchange(DataOf(x, writes), flatten(shown)[1], [value], [""], [shown]))
+        return found
+
     def note_writes(self, variables: Iterable[Variable]) -> None:
         """See what the function has left in memory that was there before."""
         for variable in variables:
@@ -316,6 +347,9 @@ class Effects:
             x = standin.leaf
             if x is standin.original and (id(x) in self.cut or x._needs_grad_ is not standin.flag and is_leaf_edge(x._edge_)):
                 x._edge_, x._needs_grad_ = standin.history
+        for x, storage, offset, layout, _ in self.moved.values():
+            x._storage_, x._offset_ = storage, offset
+            put_layout(x, layout)
         for storage, copy, version in self.saved.values():
             put_back(storage, copy)
             storage.version = version

@@ -7,12 +7,13 @@ from types import CellType, MemberDescriptorType
 from typing import Any, NamedTuple, Sequence
 
 from ...base.nested import Tree
+from ...methods.memory import set_data
 from ...tensors.tensor import Tensor
 from ..guards.members import MISSING, slot_of
 from ..guards.names import content_of, dict_of, member_of
 from ..ir.ir import Value
 
-__all__ = ["LEAF", "NUMBER", "Exchange", "Keeper", "Slot", "put_slot", "shown"]
+__all__ = ["LEAF", "NUMBER", "DataOf", "Exchange", "Keeper", "Slot", "put_slot", "shown"]
 
 NUMBER, LEAF = "number", "leaf"
 
@@ -69,11 +70,28 @@ def shown(slot: Slot) -> str:
     return "a variable of a closure" if slot.key is None else repr(slot.key)
 
 
-class Exchange:
-    """What a program leaves in a name, or appends to a list.
+class DataOf(NamedTuple):
+    """What a tensor shows: its ``data``.
 
     Attributes:
-        place: a Slot, or a list.
+        writes: how often the program writes to it behind the exchange, which its version counts.
+    """
+
+    tensor: Tensor
+    writes: int
+
+    def put(self, x: Tensor) -> None:
+        """Let it show the memory of another one."""
+        set_data(self.tensor, x)
+        if self.writes:
+            self.tensor._storage_.version += self.writes
+
+
+class Exchange:
+    """What a program leaves in a name or as the data of a tensor, or appends to a list.
+
+    Attributes:
+        place: a Slot, a DataOf, or a list.
         tree: the structure of it; ``leaves``: values of the graph, and plain ones; ``kinds``: what these values are: numbers of
             Python's, tensors that need gradients, or others.
         contents: what the capture had in the place of each value.
@@ -107,7 +125,7 @@ class Keeper:
     def names(self) -> list[str]:
         """Where it puts them, for people."""
         places = [each.place for each, _ in self.parts]
-        found = [shown(place) if isinstance(place, Slot) else "a list that grows" for place in places]
+        found = [shown(x) if isinstance(x, Slot) else "data" if isinstance(x, DataOf) else "a list that grows" for x in places]
         return found + ["which tensors need gradients"] * bool(self.flags)
 
     def __call__(self, leaves: list, operands: tuple) -> None:
@@ -117,7 +135,7 @@ class Keeper:
         for each, where in self.parts:
             found = [x if at is None else self.leaf(leaves, *at) for x, at in zip(each.leaves, where)]
             x = each.tree.unflatten(found)
-            if isinstance(each.place, Slot):
+            if isinstance(each.place, (Slot, DataOf)):
                 each.place.put(x)
             else:
                 each.place.extend(x)
