@@ -360,10 +360,10 @@ class Optimizer(Hooked):
             params[position]: {name: _restored(name, value, params[position]) for name, value in values.items()}
             for position, values in state_dict["state"].items()
         }
-        groups = [
-            {**ours, **deepcopy(_options(theirs))}
-            for theirs, ours in zip(state_dict["param_groups"], self.param_groups, strict=True)
-        ]
+        options = deepcopy(
+            [_options(theirs) for theirs in state_dict["param_groups"]]
+        )  # as one: what groups share they share again
+        groups = [{**ours, **theirs} for theirs, ours in zip(options, self.param_groups, strict=True)]
         self.__setstate__({"state": defaultdict(dict, state), "param_groups": groups})
         self._after_loading()
 

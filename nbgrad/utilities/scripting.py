@@ -13,6 +13,7 @@ tensor([2., 2.])
 from __future__ import annotations
 
 import builtins
+import typing
 from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any, Final, Iterator
@@ -81,6 +82,7 @@ def as_it_is(fn: Any) -> Any:
 # An ``unused`` function is called nevertheless; of ``_overload`` (torch's names) the last definition is.
 export = interface = script_method = script_if_tracing = unused = as_it_is
 _copy_to_script_wrapper = as_it_is  # torch._jit_internal's
+Dict, List, Optional, Tuple = typing.Dict, typing.List, typing.Optional, typing.Tuple  # noqa: UP006  as jit.annotations
 BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = list  # of annotations: a number, or as many
 _overload = _overload_method = _script_if_tracing = as_it_is
 

@@ -61,6 +61,7 @@ NAMED = (
     ("distributed.device_mesh", "DeviceMesh"),
     ("fx.graph_module", "GraphModule"),
     ("jit.annotations", "BroadcastingList2"),
+    ("jit.annotations", "List"),
     ("nn.parallel.distributed", "DistributedDataParallel"),
     ("utils.cpp_extension", "load"),
     ("utils.data.dataloader", "_BaseDataLoaderIter"),

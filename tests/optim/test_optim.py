@@ -418,3 +418,14 @@ def test_a_parameter_in_several_groups_has_its_first_position():
     optimizer = optim.SGD([{"params": [p]}, {"params": [q]}], lr=0.1)
     optimizer.param_groups.extend(optimizer.param_groups)
     assert [group["params"] for group in optimizer.state_dict()["param_groups"]] == [[0], [1], [0], [1]]
+
+
+def test_what_groups_share_is_shared_after_a_load():
+    """The options of all groups are copied as one."""
+    groups = [{"params": [nbgrad.ones(1, requires_grad=True)]} for _ in range(2)]
+    optimizer = optim.SGD(groups, lr=0.1)
+    for group in optimizer.param_groups:
+        group["seen"] = optimizer.param_groups[0].setdefault("seen", [])
+    optimizer.load_state_dict(optimizer.state_dict())
+    first, second = optimizer.param_groups
+    assert first["seen"] is second["seen"]
