@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace as _Namespace
 
+from .base.errors import LinAlgError as _LinAlgError
+from .base.grad_mode import mode as _mode
 from .creation.casting import targets_of as _targets_of
 from .forward.tangents import are_tangents_seen as _is_fwd_grad_enabled, set_tangents_seen as _set_fwd_grad_enabled
 from .graph.saved import RawSaved as _RawSaved, increment_version as _increment_version, saved_tensors_hooks_enabled as _enabled
@@ -20,7 +22,9 @@ from .tensors.tensor import Tensor as _Tensor
 
 __all__ = [
     "DisableTorchFunctionSubclass",
+    "_LinAlgError",
     "_TensorMeta",
+    "_are_functorch_transforms_active",
     "_autograd",
     "_current_autograd_node",
     "_current_graph_task_execution_order",
@@ -40,6 +44,11 @@ __all__ = [
 _autograd = _Namespace(SavedTensor=_RawSaved, _saved_tensors_hooks_is_enabled=_enabled)
 _nn = _Namespace(_parse_to=_targets_of)
 _TensorMeta = type(_Tensor)
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether a function runs that ``func.grad``, ``vmap`` or another transform was given."""
+    return bool(_mode.transforms)
 
 
 def _get_tracing_state() -> None:

@@ -16,7 +16,7 @@ from ..base.dtypes import bool_
 from ..base.errors import ArgumentError
 from ..ops.core import Op
 from ..ops.kinds import NUMBER, WHOLE, WHOLES, attribute_kind, odd_test, refuse_odd, settled_number
-from ..ops.spellings import foreign_names, own_arguments
+from ..ops.spellings import factors_by_name, foreign_names, own_arguments
 from ..tensors.tensor import Tensor
 from .generated import late_function
 
@@ -53,7 +53,10 @@ def bound_arguments(op: Op, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     try:
         bound = op.signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise ArgumentError(f"{op.public}: {error}; expected {op.name}{op.signature}.") from None
+        operands, factors = factors_by_name(op, args, kwargs)
+        if operands is args:
+            raise ArgumentError(f"{op.public}: {error}; expected {op.name}{op.signature}.") from None
+        bound = op.signature.bind(*operands, **factors)
     bound.apply_defaults()
     values = bound.arguments
     count = len(op.operands)
@@ -84,10 +87,11 @@ def respelled(op: Op, values: tuple, more: tuple, named: dict) -> tuple[tuple, d
         values: of the parameters, in their order.
     """
     given = dict(zip(op.signature.parameters, values))
-    if more:
-        args = tuple(given[n] for n, p in op.signature.parameters.items() if p.kind is not p.KEYWORD_ONLY)
-        return bound_arguments(op, (*args, *more), named)
     absent = default_values(op)  # what is not given: another name of it may be
+    if more:
+        places = [n for n, p in op.signature.parameters.items() if p.kind is not p.KEYWORD_ONLY]
+        options = {n: v for n, v in given.items() if n not in places and v is not absent.get(n, ABSENT)}
+        return bound_arguments(op, (*[given[n] for n in places], *more), {**options, **named})
     return bound_arguments(op, (), {**{n: v for n, v in given.items() if v is not absent.get(n, ABSENT)}, **named})
 
 

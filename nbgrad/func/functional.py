@@ -10,93 +10,34 @@ from typing import Any, Callable
 
 from ..autograd.entry import grad
 from ..base.calls import CALLS
-from ..base.errors import ArgumentError, GradError, NotSupportedError, RangeError, ShapeError, require_callable
+from ..base.errors import GradError, NotSupportedError, RangeError, require_callable
 from ..base.grad_mode import mode, set_grad_enabled
 from ..creation.factories import eye
 from ..graph.edges import requires_grad
 from ..tensors.tensor import Tensor
 from .jacobians import forward_columns
+from .tensor_tuples import (  # noqa: F401  with torch's private names
+    Tensors,
+    _as_tuple,
+    _construct_standard_basis_for,
+    _grad_postprocess,
+    _grad_preprocess,
+    _tuple_postprocess,
+    as_given,
+    as_tensors,
+    finished,
+    fresh_inputs,
+    require_dependence,
+    vectors_like,
+)
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
-
-Tensors = tuple[Tensor, ...]
 
 STRATEGIES = ("reverse-mode", "forward-mode")
 
 
 class StrategyError(RangeError, AssertionError):
     """A word that names no strategy."""
-
-
-# ---- what comes in and goes out ------------------------------------------------------------------------------------
-
-
-def as_tensors(op: str, what: str, value: Any) -> tuple[bool, Tensors]:
-    """Whether a value is a tuple, and its tensors.
-
-    Raises:
-        ArgumentError: neither a tensor nor a tuple of tensors.
-    """
-    values = value if isinstance(value, tuple) else (value,)
-    for position, x in enumerate(values):
-        if not isinstance(x, Tensor):
-            which = f"{what}[{position}]" if isinstance(value, tuple) else what
-            raise ArgumentError(f"{op}: {what} must be a Tensor or a tuple of tensors, got {type(x).__name__} as {which}.")
-    return isinstance(value, tuple), values
-
-
-def fresh_inputs(inputs: Tensors, create_graph: bool, need_graph: bool) -> Tensors:
-    """The arguments for the function: views of tensors to be differentiated later, else detached aliases."""
-    if not create_graph:
-        return tuple(x.detach().requires_grad_(need_graph) for x in inputs)
-    views = tuple(x.view_as(x) for x in inputs)  # not detached: tangents of an enclosing jvp remain
-    return tuple(x if requires_grad(x) or not need_graph else x.requires_grad_() for x in views)
-
-
-def finished(values: Any, create_graph: bool) -> Any:
-    """Results, without history unless it was asked for; also in tuples."""
-    if isinstance(values, tuple):
-        return tuple(finished(x, create_graph) for x in values)
-    return values if create_graph else values.detach()
-
-
-def as_given(values: tuple, is_tuple: bool) -> Any:
-    """A tuple if there was one, else its only member."""
-    return values if is_tuple else values[0]
-
-
-def vectors_like(op: str, v: Any, like: Tensors, is_tuple: bool, what: str, create_graph: bool) -> Tensors | None:
-    """The vectors of a product, checked; None where a single number needs none.
-
-    Raises:
-        GradError: they are missing, or too few or many. ShapeError: they are of other shapes.
-    """
-    if v is None:
-        if len(like) != 1 or like[0].numel() != 1:
-            raise GradError(f"{op}: v can be left out only where {what} is one tensor of one element.")
-        return None
-    _, vectors = as_tensors(op, "v", v)
-    vectors = fresh_inputs(vectors, create_graph, False)
-    if len(vectors) != len(like):
-        raise GradError(f"{op}: v has {len(vectors)} tensors, {what} {len(like)}; expected as many.")
-    for position, (given, x) in enumerate(zip(vectors, like)):
-        if given.shape != x.shape:
-            which = f"v[{position}]" if is_tuple else "v"
-            raise ShapeError(f"{op}: {which} has shape {list(given.shape)}, {what} {list(x.shape)}.")
-    return vectors
-
-
-def require_dependence(op: str, tensors: Tensors, what: str, strict: bool) -> None:
-    """With ``strict``, refuse tensors that depend on no input.
-
-    Raises:
-        GradError: one does not require grad.
-    """
-    for position, x in enumerate(tensors if strict else ()):
-        if not requires_grad(x):
-            raise GradError(
-                f"{op}: {what} {position} does not depend on the inputs, which strict=True refuses. Hint: strict=False gives zeros."
-            )
 
 
 def gradients(outputs: Tensors, inputs: Tensors, vectors: Tensors | None = None, create_graph: bool = False) -> tuple:

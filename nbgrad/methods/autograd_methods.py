@@ -21,6 +21,7 @@ from ..graph.edges import AccumulateGrad, Edge, RemovableHandle, edge_of, is_lea
 from ..graph.node import Node, node_meta, visible_node
 from ..graph.task import target
 from ..modes import inference, overrides
+from ..modes.subclass_calls import install_subclass_calls
 from ..modes.traced import note_detached, note_flag_set, note_gradient_read, note_gradient_set, note_history_asked
 from ..tensors.tensor import ASK, Tensor, meta_of, native, require_differentiable
 from ..views import base_of, is_view, note_view_made_leaf
@@ -358,6 +359,7 @@ def install() -> dict:
     printing.install_printing()
     pickling.install_pickling()
     overrides.install_overrides()
+    install_subclass_calls()
     inference.install_inference()
     public = dict(casting.DTYPE_NAMES)
     public.update(creation.install_creation())

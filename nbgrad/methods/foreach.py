@@ -19,20 +19,22 @@ from ..tensors.tensor import Tensor
 
 __all__ = ["FORMS", "foreach", "names"]
 
-# name: the operands after the first list, "*" a list of tensors alone, "?" also a number, a list of numbers or one tensor; then the
-# options, each a number or one for every place.
+# name: the operands after the first list, "*" a list of tensors alone, "?" also a number, a list of numbers or one tensor, with the
+# names that torch has for them, which are several where its signatures are; then the options, each a number or one for every place.
+OTHER = "?other scalar scalars tensor"
 FORMS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         """abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt
         sigmoid sign sin sinh sqrt tan tanh trunc zero_ clone max""".split(),
         (),
     ),
-    **dict.fromkeys(("add", "sub"), ("?", "alpha")),
-    **dict.fromkeys(("mul", "div", "pow", "maximum", "minimum", "clamp_max", "clamp_min"), ("?",)),
-    **dict.fromkeys(("addcmul", "addcdiv"), ("*", "*", "value")),
-    "lerp": ("*", "?"),
-    "copy_": ("*",),
-    "norm": ("?", "dtype"),
+    **dict.fromkeys(("add", "sub"), (OTHER, "alpha")),
+    **dict.fromkeys(("mul", "div", "maximum", "minimum", "clamp_max", "clamp_min"), (OTHER,)),
+    **dict.fromkeys(("addcmul", "addcdiv"), ("*tensor1", "*tensor2", "value")),
+    "pow": ("?exponent",),
+    "lerp": ("*tensors1", "?weight weights scalars"),
+    "copy_": ("*src",),
+    "norm": ("?ord", "dtype"),
 }
 OUT_OF_PLACE_ONLY = ("clone", "max", "norm")
 
@@ -70,21 +72,22 @@ def foreach(form: str) -> Callable:
     """
     in_place, name = form.endswith("_"), form.removesuffix("_")
     taken = FORMS[form if form in FORMS else name]
-    kinds, options = [each for each in taken if each in "*?"], [each for each in taken if each not in "*?"]
+    kinds, options = [each for each in taken if each[0] in "*?"], [each for each in taken if each[0] not in "*?"]
 
     def function(self: Sequence[Tensor], *operands: Any, **given: Any) -> Any:
         who = f"_foreach_{form}"
         if form == "pow" and not isinstance(self, (list, tuple)) and operands:  # powers of one number
             return tuple(CALLS["pow"](self, x) for x in tensors_in(who, "exponent", operands[0]))
         tensors = tensors_in(who, "self", self)
+        operands = (*operands, *operands_by_name(kinds[len(operands) :], given))
         if name == "norm" and not operands:
-            operands = (given.pop("ord", 2),)
+            operands = (2,)
         if unknown := set(given) - set(options):
             raise ArgumentError(f"{who}: got {', '.join(sorted(unknown))}, expected {', '.join(options) or 'no option'}.")
         extra = operands[len(kinds) :]
         if len(operands) < len(kinds) or len(extra) > len(options):
             raise ArgumentError(f"{who}: got {1 + len(operands)} arguments, expected {1 + len(kinds)}.")
-        columns = [column(who, k, kind, value, tensors) for k, (kind, value) in enumerate(zip(kinds, operands))]
+        columns = [column(who, k, kind[0], value, tensors) for k, (kind, value) in enumerate(zip(kinds, operands))]
         given = {**dict(zip(options, extra)), **given}
         choices = [(key, of_places(who, key, value, len(tensors))) for key, value in given.items()]
         if in_place:
@@ -98,6 +101,15 @@ def foreach(form: str) -> Callable:
     function.__name__ = function.__qualname__ = f"_foreach_{form}"
     function.__doc__ = f"``{form}`` for every place of lists of tensors; see ``foreach``."
     return function
+
+
+def operands_by_name(kinds: list[str], given: dict[str, Any]) -> Iterator[Any]:
+    """The operands that are not given by position, taken out of what is given by name; as many as there are one after the other."""
+    for kind in kinds:
+        name = next((name for name in kind[1:].split() if name in given), None)
+        if name is None:
+            return
+        yield given.pop(name)
 
 
 def called(name: str, in_place: bool, x: Tensor, operands: list, options: dict) -> Any:

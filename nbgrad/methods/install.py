@@ -209,7 +209,7 @@ def function_form(op: Op, call: Callable, public: str = "") -> Callable:
     It takes an array as first operand for a tensor on its memory, arguments under other libraries' names, and ``out=``.
     """
     names = list(op.signature.parameters)
-    numbers = op.numbers
+    numbers = op.numbers or "beta" in names  # see NOTE [Factors first]
     takes_array = bool(names) and names[0] in ("x", "input", "self") and not op.variadic
 
     def function(*args, **named):
@@ -494,8 +494,10 @@ def install_variants() -> None:
         plain = variant.build(CALLS.__getitem__)
         plain.__doc__ = Docstring(variant.names[0], str(plain.__doc__), variant=True)
         plain.__qualname__ = plain.__name__  # as errors of Python's name it
+        hide_more(plain)
         over = variant.build(inplace_of) if variant.inplace else None
         if over is not None:
+            hide_more(over)
             over.__name__ = over.__qualname__ = variant.names[0] + "_"
             over.__doc__ = f"In place: {over.__doc__} See ``{variant.names[0]}``."
         for name in variant.names:
@@ -509,6 +511,14 @@ def install_variants() -> None:
             setattr(Tensor, f"__{variant.operator}__", plain)
             if over is not None:
                 setattr(Tensor, f"__i{variant.operator}__", over)
+
+
+def hide_more(function: Callable) -> None:
+    """Leave out of the signature the arguments that only old programs give: NOTE [Factors first]."""
+    signature = inspect.signature(function)
+    if "more" in signature.parameters:
+        shown = [parameter for name, parameter in signature.parameters.items() if name != "more"]
+        attach(function, __signature__=signature.replace(parameters=shown))
 
 
 def inplace_of(name: str) -> Callable:

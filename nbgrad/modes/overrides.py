@@ -20,20 +20,22 @@ from typing import Any, Callable, Iterator
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError
+from ..base.function_attributes import attach
 from ..base.grad_mode import mode as grad_mode, special, unusual
 from ..base.locks import new_rlock
 from ..base.overriding import OWN, TORCHS, adopt_torch_name, overrides_functions
 from ..graph.edges import accumulator_of
 from ..graph.task import state as pass_state
-from ..tensors.layout import marked_layout, sparse_marks
+from ..tensors.layout import Layout, marked_layout, sparse_marks
 from ..tensors.tensor import ASK, Parameter, Tensor, put_layout, told_of_subclasses
 from ..views import base_of
-from .interpreters import Call, Presence, interpret, register
+from .interpreters import Call, Presence, interpret, register, run_plainly
 
 __all__ = [
     "FunctionMode",
     "TorchFunctionMode",
     "as_subclass",
+    "concerns_others",
     "converted",
     "disabled",
     "function_on_plain",
@@ -43,10 +45,14 @@ __all__ = [
     "handle_torch_function",
     "has_function",
     "has_torch_function",
+    "inside_of_disabled",
     "install_overrides",
     "is_tensor_like",
     "is_tensor_method_or_property",
+    "on_unmarked",
     "resolve_name",
+    "says_nothing",
+    "twin",
     "wrap_torch_function",
 ]
 
@@ -74,6 +80,16 @@ def disabled() -> Iterator[None]:
         yield
     finally:
         _state.off -= 1
+
+
+def inside_of_disabled() -> bool:
+    """Whether this thread is inside of ``disabled()``."""
+    return _state.off > 0
+
+
+def says_nothing(cls: Any) -> bool:
+    """Whether a class leaves to Tensor what operations mean."""
+    return getattr(cls.__nbgrad_function__, "__func__", None) is default_function
 
 
 def overriding_type(x: Any) -> type | None:
@@ -119,15 +135,24 @@ class Overrides:
                 if mode.changes_functions:
                     call = call.with_operands(tuple([mode.change(x) for x in call.operands]))
             return below(call)
+        alone = not special and not any(concerns_others(x.layout) for x in call.tensors())
         if _state.off:
-            return on_plain(call, below)
+            return on_plain(call, run_plainly if alone else below)
+        kinds = overriding_types(arguments_of(call))
+        if alone and len(kinds) == 1 and says_nothing(kinds[0]):  # what ``default_function`` does, without coming here again
+            return of_subclass(on_plain(call, run_plainly), arguments_of(call), kinds[0])
         function = functions_of.get(call.name) or CALLS[call.name]
         kwargs = given(call) if call.out is None else {**given(call), "out": call.out}
         enabled = grad_mode.enabled
-        result = ask(function, overriding_types(arguments_of(call)), call.operands, kwargs)
+        result = ask(function, kinds, call.operands, kwargs)
         if pass_state.task is not None:
             grad_mode.enabled = enabled  # NOTE [Grad mode of a pass]
         return result
+
+
+def concerns_others(layout: Layout) -> bool:
+    """Whether a tensor has, beside a subclass's mark, what another interpreter looks for."""
+    return bool(layout.unmarked().special) or layout.conj or layout.neg
 
 
 def given(call: Call) -> dict:
@@ -183,10 +208,13 @@ def default_function(cls, func: Callable, types: tuple[type, ...], args: tuple =
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
     with disabled():
-        result = func(*args, **(kwargs or {}))
-        given = (*args, *(kwargs or {}).values())
-        if type(result) is Tensor and any(result is x for x in given):  # a plain tensor that was written to stays one
-            result = CALLS["alias"](result)
+        return of_subclass(func(*args, **(kwargs or {})), (*args, *(kwargs or {}).values()), cls)
+
+
+def of_subclass(result: Any, given: tuple, cls: type) -> Any:
+    """The result of a call on plain tensors, as a subclass's; a plain tensor that was written to stays one."""
+    if type(result) is Tensor and any(result is x for x in given):
+        result = CALLS["alias"](result)
     return converted(result, cls)
 
 
@@ -210,7 +238,10 @@ def function_on_plain(func: Callable, types: tuple[type, ...], args: tuple = (),
         return func(*args, **(kwargs or {}))
 
 
-def converted(result: Any, cls: type) -> Any:
+attach(function_on_plain, gives_plain=True)  # tensors of classes that have it need no mark
+
+
+def converted(result: Any, cls: Any) -> Any:
     """Fresh plain tensors in a result, as tensors of a subclass."""
     if type(result) is Tensor:
         if cls is not Tensor:

@@ -81,19 +81,16 @@ class _ConvNd(Module):
         return self._conv_forward(input, self.weight, self.bias)
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """``forward`` with another weight and bias, such as normalised ones: torch's name, for layers derived from these."""
+        """``forward`` by any weight and bias: torch's name, which subclasses call with weights that they compute."""
         padding: Any = self.padding
         if self.padding_mode != "zeros":
-            input, padding = F.pad(input, self.around(), self.padding_mode), 0
-        convolve = getattr(F, f"conv{self.count}d")
+            input, padding = F.pad(input, self._reversed_padding_repeated_twice, self.padding_mode), 0
+        convolve = getattr(F, f"conv{len(self.kernel_size)}d")
         return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     @property
-    def _reversed_padding_repeated_twice(self) -> list[int]:  # torch's name
-        return list(self.around())
-
-    def around(self) -> tuple[int, ...]:
-        """The padding of both sides of every dimension, from the last on."""
+    def _reversed_padding_repeated_twice(self) -> tuple[int, ...]:
+        """The padding of both sides of every dimension, from the last on, by torch's name."""
         if isinstance(self.padding, str):
             total = [d * (k - 1) if self.padding == "same" else 0 for k, d in zip(self.kernel_size, self.dilation)]
             return tuple([side for each in reversed(total) for side in (each // 2, each - each // 2)])

@@ -58,7 +58,7 @@ class Members(MutableMapping):
 
     def __delitem__(self, name: str) -> None:
         self[name]
-        delattr(self.owner, name)
+        del self.owner.__dict__[name], self.owner._kinds_[name]  # past a __delattr__ of a subclass, which may come from there
 
     def __iter__(self) -> Iterator[str]:
         return iter([name for name, kind in self.owner._kinds_.items() if kind in self.kinds])

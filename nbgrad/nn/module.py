@@ -32,13 +32,22 @@ from .utils import zero_grads
 __all__ = ["IncompatibleKeys", "Module"]
 
 
+def registered_by_getattr(module: Any, name: str) -> Any:
+    """The ``__getattribute__`` of modules whose class has a ``__getattr__``, which is asked for registered attributes."""
+    load = object.__getattribute__
+    if name in load(module, "__dict__").get("_kinds_", ()):
+        return type(module).__getattr__(module, name)
+    return load(module, name)
+
+
 class Module(Stateful, Convertible):
     """A function with parameters. Subclass it, assign parameters and modules as attributes, and define ``forward``.
 
     NOTE [Registration]: the value of a registered attribute lives in the instance's ``__dict__`` like any other, and
     only its kind is kept aside, in ``_kinds_``. So reading ``self.weight`` in ``forward`` is a plain attribute load, and
     there is no second table of values to keep in step. ``_kinds_`` is made by ``__new__``: a subclass that forgets
-    ``super().__init__()`` works.
+    ``super().__init__()`` works. A subclass with a ``__getattr__`` of its own is asked for registered attributes, which in torch
+    are not there: its attributes go through ``registered_by_getattr``, those of no other class do.
 
     Attributes:
         training: True after construction and ``train()``, False after ``eval()``.
@@ -56,6 +65,12 @@ class Module(Stateful, Convertible):
 
     training = True
     _kinds_: dict[str, str]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__getattr__" in vars(cls) and cls.__getattribute__ is object.__getattribute__:
+            cls.__getattribute__ = registered_by_getattr  # type: ignore[method-assign]
+
     _hooks_: ModuleHooks | None = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -156,24 +171,29 @@ class Module(Stateful, Convertible):
         if kind is None and isinstance(value, Buffer):
             kind = BUFFER if vars(value)["persistent"] else TRANSIENT
         if kind:
-            if when_registered[kind]:
-                value = registered(self, name, value, kind)
-            self._kinds_[name] = kind
+            if kind == PARAMETER and isinstance(getattr(type(self), name, None), property):
+                self._require_name(name, kind)
+            self._keep(name, value, kind)
         elif name in self._kinds_:
             self._replace_own(name, value)
-            return
-        object.__setattr__(self, name, value)
+        else:
+            object.__setattr__(self, name, value)
+
+    def _keep(self, name: str, value: Any, kind: str) -> None:
+        """Let ``value`` be registered as ``name``, in ``__dict__`` also where the class has a property of that name."""
+        self.__dict__[name] = registered(self, name, value, kind) if when_registered[kind] else value
+        self._kinds_[name] = kind
 
     def _replace_own(self, name: str, value: Any) -> None:
         """Let ``value``, or None, be the attribute ``name``, which is registered and stays of its kind."""
         kind = self._kinds_[name]
         check_kind(f"{type(self).__name__}.{name}", kind, value)
-        object.__setattr__(self, name, registered(self, name, value, kind) if when_registered[kind] else value)
+        self._keep(name, value, kind)
 
     if not TYPE_CHECKING:  # a checker would take every name for an attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Called for names that are not there, by subclasses as well that look elsewhere then; by programs for registered ones."""
+            """Called for names that are not there; by subclasses that look elsewhere then, and by programs for registered ones."""
             if name in vars(self).get("_kinds_", ()):
                 return vars(self)[name]
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
@@ -183,8 +203,10 @@ class Module(Stateful, Convertible):
         self.__dict__.update(state)
 
     def __delattr__(self, name: str) -> None:
-        object.__delattr__(self, name)
-        self._kinds_.pop(name, None)
+        if self._kinds_.pop(name, None):
+            del self.__dict__[name]
+        else:
+            object.__delattr__(self, name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Make ``param`` the attribute ``name``; None declares a parameter that the module does without.
@@ -216,10 +238,7 @@ class Module(Stateful, Convertible):
     def _register(self, name: str, value: Any, kind: str) -> None:
         self._require_name(name, kind)
         check_kind(f"{type(self).__name__}.{name}", kind, value)
-        if when_registered[kind]:
-            value = registered(self, name, value, kind)
-        self._kinds_[name] = kind
-        object.__setattr__(self, name, value)
+        self._keep(name, value, kind)
 
     def _require_name(self, name: Any, kind: str) -> None:
         """Refuse what cannot be the name of an attribute of ``kind``, or is that of something else.

@@ -2,6 +2,10 @@
 
 NOTE [Spellings]: only calls that use them pay for them. A function looks for other names after a call has failed over one; a
 method of a reduction has ``axis`` and ``keepdims`` as further arguments.
+
+NOTE [Factors first]: torch's oldest programs give factors by position, in front of what they multiply: ``x.add_(-lr, g)``,
+``x.addcmul_(value, a, b)``, ``addmm(beta, x, alpha, a, b)``. torch still takes that, with a warning, and so do these operations.
+Such a call has more arguments than the signature has places, so all others are not asked about it.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import inspect
 from typing import Any
 
 from ..base.errors import ArgumentError
+from ..base.user_stack import warn_user
 from .core import Composite, Op
 from .signatures import LateSignature
 
@@ -23,6 +28,8 @@ __all__ = [
     "or_one",
     "public_name",
     "public_signature",
+    "factor_first",
+    "factors_by_name",
 ]
 
 NAMED = {
@@ -155,3 +162,40 @@ def chosen(op: str, name: str, value: Any, other: str, alias: Any) -> Any:
         return value
     require_one(op, name, value, other)
     return alias
+
+
+def factor_first(op: str, name: str, given: Any, args: tuple, count: int) -> tuple:
+    """The arguments behind the first, of a call with a factor in front of them: NOTE [Factors first].
+
+    Args:
+        name: of the factor, ``given``: what was given by this name, else 1; ``count``: of the arguments that it multiplies.
+
+    Returns:
+        The factor and these arguments.
+
+    Raises:
+        ArgumentError: there are more than these, or the factor is no number.
+    """
+    if len(args) != count + 1 or given != 1 or getattr(args[0], "ndim", 0):
+        raise ArgumentError(
+            f"{op}: too many positional arguments, {len(args) + 1}, expected {count + 1}. Hint: give {name} by its name."
+        )
+    warn_user(f"{op}: {name} in front of what it multiplies is deprecated. Hint: {name}= behind the tensors.")
+    return args
+
+
+def factors_by_name(op: Op, args: tuple, named: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    """Positional arguments without factors that stand among them, which are ``beta`` and ``alpha``: NOTE [Factors first].
+
+    ``(beta, x, alpha, a, b)`` of a function, ``(x, beta, alpha, a, b)`` of a method; ``alpha`` may be missing.
+    """
+    factors = [name for name, parameter in op.signature.parameters.items() if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
+    more = len(args) - (len(op.signature.parameters) - len(factors))
+    if factors != ["beta", "alpha"] or named or more not in (1, 2):
+        return args, named
+    places = (1, 2) if hasattr(args[0], "layout") else (0, 2)
+    found = dict(zip(factors, [args[place] for place in places[:more]]))
+    if any(getattr(value, "ndim", 0) for value in found.values()):
+        return args, named
+    warn_user(f"{op.public}: factors in front of what they multiply are deprecated. Hint: beta= and alpha= behind the tensors.")
+    return tuple([value for place, value in enumerate(args) if place not in places[:more]]), found

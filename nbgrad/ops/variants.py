@@ -16,6 +16,7 @@ from .core import OPS, composite, elementwise
 from .expr import scalar
 from .kinds import settled_number
 from .linalg import whole_factor
+from .spellings import factor_first
 
 __all__ = ["VARIANTS", "Variant"]
 
@@ -104,8 +105,10 @@ def kind_of(x: Any) -> str:
 def add(op):
     plain, scaled = op("add"), op("add_scaled")
 
-    def add(input, other, *, alpha=1):
+    def add(input, other, *more, alpha=1):
         """input + alpha * other."""
+        if more:
+            alpha, other = factor_first("add", "alpha", alpha, (other, *more), 1)
         if (alpha := settled_number("add", "alpha", alpha)) == 1:
             return plain(input, other)
         require_alpha("add", alpha, input, other)
@@ -120,8 +123,10 @@ def add(op):
 def sub(op):
     plain, scaled = op("sub"), op("add_scaled")
 
-    def sub(input, other, *, alpha=1):
+    def sub(input, other, *more, alpha=1):
         """input - alpha * other."""
+        if more:
+            alpha, other = factor_first("sub", "alpha", alpha, (other, *more), 1)
         if (alpha := settled_number("sub", "alpha", alpha)) == 1:
             return plain(input, other)
         require_alpha("sub", alpha, input, other)
@@ -147,8 +152,10 @@ def rsub(op):
 def addcmul(op):
     scaled = op("addcmul_scaled")
 
-    def addcmul(input, tensor1, tensor2, *, value=1):
+    def addcmul(input, tensor1, tensor2, *more, value=1):
         """input + value * tensor1 * tensor2."""
+        if more:
+            value, tensor1, tensor2 = factor_first("addcmul", "value", value, (tensor1, tensor2, *more), 2)
         if type(value) is not int and not any(map(is_floating, (input, tensor1, tensor2))):
             value = settled_number("addcmul", "value", value)
             value = whole_factor("addcmul", "value", value) if isinstance(value, float) else value
@@ -161,8 +168,10 @@ def addcmul(op):
 def addcdiv(op):
     scaled = op("addcdiv_scaled")
 
-    def addcdiv(input, tensor1, tensor2, *, value=1):
+    def addcdiv(input, tensor1, tensor2, *more, value=1):
         """input + value * tensor1 / tensor2; floating operands only."""
+        if more:
+            value, tensor1, tensor2 = factor_first("addcdiv", "value", value, (tensor1, tensor2, *more), 2)
         return scaled(input, tensor1, tensor2, value)
 
     return addcdiv

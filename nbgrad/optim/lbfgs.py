@@ -129,6 +129,40 @@ class WolfeSearch:
         return ends[low]
 
 
+def _cubic_interpolate(
+    x1: float, f1: float, g1: float, x2: float, f2: float, g2: float, bounds: tuple[float, float] | None = None
+) -> float:
+    """``cubic_minimum`` as torch's private function: of places, losses and slopes."""
+    least, most = bounds or sorted((x1, x2))
+    nothing: Any = None  # the gradients, which it does not look at
+    return cubic_minimum(Point(x1, f1, nothing, g1), Point(x2, f2, nothing, g2), least, most)
+
+
+def _strong_wolfe(
+    obj_func: Callable[[Tensor, float, Tensor], tuple[float, Tensor]],
+    x: Tensor,
+    t: float,
+    d: Tensor,
+    f: float,
+    g: Tensor,
+    gtd: float,
+    c1: float = WolfeSearch.FALL,
+    c2: float = WolfeSearch.FLAT,
+    tolerance_change: float = 1e-9,
+    max_ls: int = WolfeSearch.MOST,
+) -> tuple[float, Tensor, float, int]:
+    """``WolfeSearch`` as torch's private function, which optimizers elsewhere call: loss, gradient, place, evaluations."""
+
+    def at(t: float) -> Point:
+        loss, gradient = obj_func(x, t, d)
+        return Point(t, loss, gradient.clone(), dot(gradient, d))  # which the next call may write over
+
+    search = WolfeSearch(at, Point(0.0, f, g, gtd), largest(d), tolerance_change, max_ls)
+    search.FALL, search.FLAT, search.most = c1, c2, max_ls
+    found = search.found(t)
+    return found.loss, found.gradient, found.t, search.evaluations
+
+
 class LBFGS(Optimizer):
     """Steps along directions of Newton's method, whose inverse Hessian is estimated from the last gradients.
 

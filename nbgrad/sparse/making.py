@@ -283,3 +283,21 @@ class check_sparse_tensor_invariants:  # torch's name
                 return function(*args, **kwargs)
 
         return within
+
+
+def new_like(x: SparseTensor, *args: Any, device: Any = None) -> SparseTensor:
+    """``x.new``: a sparse tensor of the dtype of ``x``, of places, values and sizes, or of sizes alone, without elements.
+
+    >>> import nbgrad
+    >>> x = nbgrad.sparse_coo_tensor([[0, 1]], [3.0, 4.0], (3,))
+    >>> x.new(x.indices(), 2 * x.values(), x.shape).to_dense(), x.new(2, 3).shape
+    (tensor([6., 8., 0.]), nbgrad.Size([2, 3]))
+    """
+    place = x.device if device is None else device
+    if args and isinstance(args[0], Tensor):
+        return sparse_coo_tensor(*args, dtype=x.dtype, device=place)
+    sizes = args[0] if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
+    return sparse_coo_tensor(size=sizes, dtype=x.dtype, device=place)
+
+
+SparseTensor.new = new_like  # type: ignore[attr-defined]

@@ -191,8 +191,7 @@ class Tensor(Members):
         if TORCHS in vars(cls):
             adopt_torch_name(cls)
         if "_mark_" not in vars(cls):
-            inherits = cls.__base__ is Tensor or cls.__base__._mark_ is not None
-            cls._mark_ = cls if inherits or "__nbgrad_function__" in vars(cls) else None
+            cls._mark_ = cls if says_what_functions_mean(cls) else None
             if cls._mark_ is not None:
                 for tell in told_of_subclasses:
                     tell(cls)
@@ -307,6 +306,22 @@ class Tensor(Members):
 
     def _apply(self, name: str, operands: tuple) -> Any:
         return CALLS[name](*operands)
+
+
+def says_what_functions_mean(cls: type) -> bool:
+    """Whether a subclass of Tensor is to be asked about calls, which cost more then; of others the results are plain tensors.
+
+    The first class in its order that says anything decides: by ``__nbgrad_function__``, which may say that it is not to be asked
+    (``gives_plain``, modes/overrides.py), or by being one of nbgrad's own that are not, like Parameter.
+    """
+    for kind in cls.__mro__:
+        if kind is Tensor:
+            return True
+        if "__nbgrad_function__" in vars(kind):
+            return not getattr(vars(kind)["__nbgrad_function__"], "gives_plain", False)
+        if vars(kind).get("_mark_", kind) is None:
+            return False
+    return False
 
 
 class Parameter(Tensor):

@@ -91,7 +91,8 @@ class UntypedStorage:
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice) and self.storage.device is CPU:
-            return UntypedStorage(wrap_array(self.storage.array.view(np.uint8)[index], self.storage.writable))
+            part = self.storage.array.view(np.uint8)[index]
+            return UntypedStorage(wrap_array(part, self.storage.writable))  # type: ignore[arg-type]
         return self.tolist()[index]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -627,3 +627,12 @@ def test_errors(program, error):
     """What does not fit is refused with torch's types of error."""
     with pytest.raises(error):
         program(wave(3))
+
+
+def test_whether_transforms_are_active():
+    """Libraries ask by torch's private name, inside of the functions that transforms run and outside."""
+    active = nbgrad._C._are_functorch_transforms_active
+    assert nbgrad.func.grad(lambda x: x * active())(nbgrad.ones(())).item() == 1.0
+    assert nbgrad.vmap(lambda x: x * active())(nbgrad.ones(2)).tolist() == [1.0, 1.0]
+    assert nbgrad.func.jvp(lambda x: x * active(), (nbgrad.ones(1),), (nbgrad.ones(1),))[1].tolist() == [1.0]
+    assert not active() and nbgrad._C._LinAlgError is nbgrad.linalg.LinAlgError

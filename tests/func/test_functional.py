@@ -266,3 +266,19 @@ def test_what_is_no_function(call):
     """It is refused before anything runs, by name."""
     with pytest.raises(TypeError, match=r"^\w+: expected a (function|Module), got int"):
         call(3, wave(2).requires_grad_())
+
+
+def test_private_names_of_torchs_module():
+    """Programs with Jacobians of their own take these: unit vectors of several tensors, tuples or none, history or none."""
+    functional = nbgrad.autograd.functional
+    x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+    assert functional._as_tuple(x, "inputs", "jacobian") == (False, (x,))
+    with pytest.raises(TypeError, match="jacobian: inputs must be a Tensor or a tuple"):
+        functional._as_tuple([x], "inputs", "jacobian")
+    first, second = functional._construct_standard_basis_for((x, x.double()[:1]), (2, 1))
+    assert first.tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]] and second.tolist() == [[0.0], [0.0], [1.0]]
+    assert second.dtype is nbgrad.float64
+    assert functional._tuple_postprocess(((x,),), (False, True))[0] is x
+    assert functional._tuple_postprocess(((x,),), (False, False)) is x
+    (done,) = functional._grad_postprocess((x * 2,), create_graph=False)
+    assert done.grad_fn is None and functional._grad_preprocess((x,), True, True)[0].requires_grad

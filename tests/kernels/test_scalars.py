@@ -565,3 +565,13 @@ def test_functions_by_dtype():
     assert scalars.functions("float32").keys() - scalars.functions("float64").keys() == scalars.NEAREST.keys()
     assert scalars.functions("int8")["int_floor_divide"] is scalars.INT_FUNCTIONS["floor_divide"]
     assert scalars.functions("complex64") == {}
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_atan2_beside_the_axes(dtype):
+    """On both axes, and from both sides of zero, it is the angle of C99, rounded once."""
+    y = np.array([1, 1, -1, -1, 0, -0.0, 0, -0.0, 0, -0.0], dtype)
+    x = np.array([0, -0.0, 0, -0.0, 0, 0, -0.0, -0.0, -2, -2], dtype)
+    exact = np.arctan2(y.astype(np.float64), x.astype(np.float64)).astype(dtype)
+    np.testing.assert_array_equal(call("atan2", dtype, y, x), exact)
+    np.testing.assert_array_equal(np.signbit(call("atan2", dtype, y, x)), np.signbit(exact))

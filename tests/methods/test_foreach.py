@@ -24,7 +24,7 @@ def test_every_form_is_the_operation_place_by_place():
 def check_form(name):
     """One of them, against single calls."""
     form = name.removeprefix("_foreach_")
-    kinds = [kind for kind in FORMS.get(form, FORMS.get(form.removesuffix("_"))) if kind in "*?"]
+    kinds = [kind for kind in FORMS.get(form, FORMS.get(form.removesuffix("_"))) if kind[0] in "*?"]
     numbers = OPERANDS.get(form.removesuffix("_"))
     first, *others = lists(1 + len(kinds) - len(numbers or ()))
     method = getattr(nbgrad.Tensor, form, None) or getattr(nbgrad.Tensor, form.removesuffix("_"))
@@ -60,6 +60,25 @@ def test_gradients_pass():
     a = [x.requires_grad_() for x in lists(1)[0]]
     sum(x.sum() for x in nbgrad._foreach_mul(a, a)).backward()
     nbgrad.testing.assert_close([x.grad for x in a], [2 * x for x in a], check_stride=False)
+
+
+OPERANDS_BY_NAME = [
+    (lambda a, b: nbgrad._foreach_lerp(a, b, weight=0.5), [2.0, 2.5]),
+    (lambda a, b: nbgrad._foreach_lerp(a, tensors1=b, weight=0.5), [2.0, 2.5]),
+    (lambda a, b: nbgrad._foreach_add(a, other=b, alpha=2), [7.0, 10.0]),
+    (lambda a, b: nbgrad._foreach_mul(a, scalars=[2.0, 3.0]), [2.0, 0.0]),
+    (lambda a, b: nbgrad._foreach_pow(b, exponent=2), [9.0, 25.0]),
+    (lambda a, b: nbgrad._foreach_addcmul(a, tensor1=b, tensor2=b, value=2), [19.0, 50.0]),
+    (lambda a, b: nbgrad._foreach_norm(b, ord=1), [3.0, 5.0]),
+    (lambda a, b: nbgrad._foreach_copy_(a, src=b), [3.0, 5.0]),
+]
+
+
+@pytest.mark.parametrize("call, expected", OPERANDS_BY_NAME)
+def test_operands_by_torchs_names(call, expected):
+    """Operands behind the first list may be given by name."""
+    results = call([nbgrad.ones(1), nbgrad.zeros(1)], [nbgrad.full((1,), 3.0), nbgrad.full((1,), 5.0)])
+    assert [x.item() for x in results] == expected
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 
 import numpy as np
 import pytest
 
 import nbgrad
+from nbgrad.modes.overrides import Overrides, disabled
 from tests.functions import Square
 
 
@@ -253,6 +255,53 @@ def test_a_subclass_of_plain_results():
     assert x.mul_(3) is x and type(x) is Bare and x.tolist() == [3.0, 6.0]
 
 
+class Bare(nbgrad.Tensor):
+    """A subclass whose operations give plain tensors."""
+
+    __torch_function__ = nbgrad._C._disabled_torch_function_impl
+
+
+class BareParameter(Bare, nbgrad.nn.Parameter):
+    """What inherits that says the same."""
+
+
+class MetresParameter(Metres, nbgrad.nn.Parameter):
+    """Parameter stands before Tensor in the order of classes, and says that operations give plain tensors."""
+
+
+@pytest.mark.parametrize("cls", [Bare, BareParameter, MetresParameter])
+@pytest.mark.parametrize("make", ["_make_subclass", "as_subclass"])
+def test_subclasses_without_a_mark(cls, make, monkeypatch):
+    """Where the first class in order that says anything says plain tensors, no interpreter is asked."""
+    data = nbgrad.ones(2)
+    x = nbgrad.Tensor._make_subclass(cls, data) if make == "_make_subclass" else data.as_subclass(cls)
+    monkeypatch.setattr(Overrides, "run", None)
+    assert [type(each) for each in (x * 2, x[0], x.detach(), x.data)] == [nbgrad.Tensor] * 4
+    assert type(x) is type(x.mul_(3)) is type(x.requires_grad_()) is cls and data.tolist() == [3.0, 3.0]
+
+
+def test_calls_of_a_subclass_that_says_nothing_ask_no_interpreter(monkeypatch):
+    """Computations and views get the type at once; inside of ``disabled()`` they are plain; a view's base is the tensor itself."""
+    monkeypatch.setattr(Overrides, "run", None)
+    x = Metres([[1.0, 2.0], [3.0, 4.0]]).requires_grad_()
+    y, view = (x * 2 + nbgrad.ones(2)).sum(0), x[0]
+    assert [type(each) for each in (y, view, 2 - x, x @ nbgrad.ones(2), *x.topk(1))] == [Metres] * 6
+    with disabled():
+        assert type(x * 2) is type(x.t()) is nbgrad.Tensor
+    assert view._base is x
+    (y.sum() + view.sum()).backward()
+    assert x.grad.tolist() == [[3.0, 3.0], [2.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    "call", [lambda z: z @ z, lambda z: z * 2, lambda z: z.cumsum(0), lambda z: nbgrad.cat([z, z]), nbgrad.fft.fft]
+)
+def test_lazy_conjugates_of_a_subclass(call):
+    """Operations that do not know lazy conjugation get operands without it."""
+    z = nbgrad.tensor([[1 + 2j, 3 - 1j], [0.5j, 2 + 0j]])
+    assert call(z.as_subclass(Metres).conj()).tolist() == call(z.conj().resolve_conj()).tolist()
+
+
 @pytest.mark.parametrize(
     "move",
     [
@@ -460,3 +509,43 @@ def test_functions_are_asked_call_by_call():
     with Names():
         y = Square.apply(x)
     assert names == ["mul"] and type(y) is Metres and nbgrad.grad(y.sum(), x)[0].tolist() == [2, 2]
+
+
+class Operator:
+    """No tensor, but of a type that says what functions mean on it."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func, types, args, kwargs
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("squeeze", lambda e, x: (e, 0)),
+        ("transpose", lambda e, x: (e, 0, 1)),
+        ("logdet", lambda e, x: (e,)),
+        ("isclose", lambda e, x: (e, x)),
+        ("sum", lambda e, x: (e,)),
+        ("matmul", lambda e, x: (x, e)),
+        ("cat", lambda e, x: ([x, e],)),
+        ("cholesky_solve", lambda e, x: (x, e)),
+        ("linalg.solve", lambda e, x: (e, x)),
+        ("linalg.solve", lambda e, x: (x, e)),
+        ("linalg.svd", lambda e, x: (e,)),
+        ("linalg.cholesky", lambda e, x: (e,)),
+        ("nn.functional.linear", lambda e, x: (x, e)),
+    ],
+)
+def test_objects_that_are_no_tensors_are_asked(name, arguments):
+    """Functions of every kind, in ``linalg`` too, ask a type that is no tensor's, as the function that was called."""
+    function = functools.reduce(getattr, name.split("."), nbgrad)
+    given = arguments(Operator(), nbgrad.eye(2))
+    func, types, args, kwargs = function(*given)
+    assert func is function and types == (Operator,) and args == given and not kwargs
+
+
+def test_other_objects_are_refused_as_before():
+    """What is no tensor, and no such type, is an error."""
+    with pytest.raises(nbgrad.ArgumentError, match="squeeze: x must be a Tensor, got object"):
+        nbgrad.squeeze(object(), 0)

@@ -472,6 +472,72 @@ def test_attributes_that_are_looked_for_elsewhere():
         wrapped.depth
 
 
+class Asked(nn.Module):
+    """A module that notes which of its registered attributes are asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+        self.scale = nn.Parameter(nbgrad.tensor(2.0))
+        self.layer = nn.Linear(2, 1)
+
+    def __getattr__(self, name):
+        found = super().__getattr__(name)
+        self.names.append(name)
+        return found
+
+    def forward(self, x):
+        return self.layer(x) * self.scale
+
+
+@pytest.mark.parametrize("kind", [Asked, type("Derived", (Asked,), {})])
+def test_a_class_with_getattr_is_asked_for_what_is_registered(kind):
+    """Parameters and modules are asked for, and nothing else is; tables, copies and conversions are as of other modules."""
+    module = copy.deepcopy(kind())
+    module.names.clear()
+    module(nbgrad.ones(1, 2))
+    assert module.names == ["layer", "scale"]
+    assert list(module.state_dict()) == ["scale", "layer.weight", "layer.bias"] and list(module._modules) == ["layer"]
+    assert module.double().scale.dtype is nbgrad.float64
+    with pytest.raises(AttributeError, match="has no attribute 'depth'"):
+        module.depth
+    with nbgrad.func.modules.replaced(module, {"scale": nbgrad.zeros(())}):
+        assert module(nbgrad.ones(1, 2, dtype=nbgrad.float64)).item() == 0
+    assert module.scale.item() == 2
+
+
+def test_getattr_called_by_name():
+    """``module.__getattr__(name)`` finds what is registered, and nothing else."""
+    layer = nn.Linear(2, 1)
+    assert layer.__getattr__("weight") is layer.weight
+    with pytest.raises(AttributeError):
+        layer.__getattr__("in_features")
+
+
+def test_a_class_whose_deletion_goes_by_the_tables():
+    """``del self._parameters[name]`` in a class's own ``__delattr__`` does not come back to it."""
+
+    class Own(nn.Module):
+        def __delattr__(self, name):
+            del self._parameters[name]
+
+    module = Own()
+    module.weight = nn.Parameter(nbgrad.ones(1))
+    del module.weight
+    assert not list(module.parameters()) and not hasattr(module, "weight")
+
+
+@pytest.mark.parametrize("convert", ["cpu", "float", "double", "half", "bfloat16"])
+def test_conversions_do_not_go_through_to(convert):
+    """A class whose ``to`` calls another conversion."""
+
+    class Own(nn.Linear):
+        def to(self, *targets, **options):
+            return getattr(self, convert)()
+
+    assert Own(2, 1).to("anything").weight.dtype.is_floating_point
+
+
 def test_compiled_where_it_is():
     """``compile`` makes every call of the module a compiled one, hooks around it; a copy computes with its own weights."""
     model, x = nn.Sequential(nn.Linear(2, 1)), nbgrad.ones(1, 2)
@@ -484,3 +550,21 @@ def test_compiled_where_it_is():
         clone[0].bias.fill_(3.0)
     assert (model(x).item(), clone(x).item()) == (2 * expected, 6.0)
     assert model(x).grad_fn.name() != "AddmmBackward0" and list(model.state_dict()) == ["0.weight", "0.bias"]
+
+
+def test_members_under_the_name_of_a_property():
+    """A member is registered though the class has a property of its name; no parameter takes the name of one that has a value."""
+
+    class Curved(nn.Module):
+        curvature = property(lambda self: self.exponent.exp())
+        scale = property(lambda self: 3.0, lambda self, value: vars(self).update(given=value))
+
+    module, parameter = Curved(), nn.Parameter(nbgrad.zeros(1))
+    module.curvature = parameter
+    assert module._parameters["curvature"] is parameter and list(module.state_dict()) == ["curvature"]
+    module.exponent = module._parameters.pop("curvature")
+    assert module.curvature.item() == 1.0 and list(module.state_dict()) == ["exponent"]
+    with pytest.raises(nbgrad.NamingError, match="'scale' exists"):
+        module.scale = nn.Parameter(nbgrad.zeros(1))
+    module.scale = 5.0
+    assert module.given == 5.0

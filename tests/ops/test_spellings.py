@@ -552,3 +552,46 @@ def test_dim_is_called_axis_too(name, call):
         if dim != default:
             with pytest.raises(TypeError, match="axis|dim"):
                 function(**given, dim=dim, axis=dim)
+
+
+# Calls with factors in front of what they multiply, of matrices of ones, twos and threes and a vector of ones, and torch's answers.
+FACTORS_FIRST = {
+    "add": (lambda x, y, z, v: (x.add(2, y), nbgrad.add(x, 2, y), x.clone().add_(nbgrad.tensor(2.0), y)), 5.0),
+    "add, out": (lambda x, y, z, v: (nbgrad.add(x, 2, y, out=nbgrad.empty(2, 2)),), 5.0),
+    "sub": (lambda x, y, z, v: (x.sub(2, y), nbgrad.subtract(x, 2, y), x.clone().sub_(2, y)), -3.0),
+    "addcmul": (lambda x, y, z, v: (x.addcmul(2, y, z), nbgrad.addcmul(x, 2, y, z), x.clone().addcmul_(2, y, z)), 13.0),
+    "addcdiv": (lambda x, y, z, v: (x.addcdiv(3, y, z), nbgrad.addcdiv(x, 3, y, z), x.clone().addcdiv_(3, y, z)), 3.0),
+    "addmm": (lambda x, y, z, v: (x.addmm(2, 3, y, z), nbgrad.addmm(2, x, 3, y, z), x.clone().addmm_(2, 3, y, z)), 38.0),
+    "addmm, beta": (lambda x, y, z, v: (x.addmm(2, y, z), nbgrad.addmm(2, x, y, z), x.clone().addmm_(2, y, z)), 14.0),
+    "addmv": (lambda x, y, z, v: (v.addmv(2, 3, y, v), nbgrad.addmv(2, v, 3, y, v)), 14.0),
+    "addr": (lambda x, y, z, v: (x.addr(2, v, v), nbgrad.addr(2, x, v, v)), 3.0),
+    "addbmm": (lambda x, y, z, v: (x.addbmm(2, 3, y[None], z[None]), nbgrad.addbmm(2, x, 3, y[None], z[None])), 38.0),
+    "baddbmm": (lambda x, y, z, v: (x[None].baddbmm(2, y[None], z[None]), nbgrad.baddbmm(2, x[None], y[None], z[None])), 14.0),
+}
+
+
+@pytest.mark.parametrize("name", FACTORS_FIRST)
+def test_factors_in_front_of_what_they_multiply(name):
+    """The signatures of torch's oldest programs are taken by functions, methods and in-place methods, with a warning."""
+    call, expected = FACTORS_FIRST[name]
+    with pytest.warns(UserWarning, match="deprecated. Hint: .*= behind the tensors"):
+        results = call(*(nbgrad.full((2, 2), float(n)) for n in (1, 2, 3)), nbgrad.ones(2))
+    assert [set(result.flatten().tolist()) for result in results] == [{expected}] * len(results)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: nbgrad.add(x, x, 2),
+        lambda x: x.add(2, 3, x),
+        lambda x: x.add(2, x, alpha=3),
+        lambda x: x.addcmul(x, x, 2),
+        lambda x: nbgrad.addmm(x, x, x, 2),
+        lambda x: nbgrad.addmm(2, x, x, x, alpha=3),
+        lambda x: nbgrad.addmm(2, x, 3, 4, x, x),
+    ],
+)
+def test_factors_elsewhere_are_refused(call):
+    """What torch never took, and a factor that is given twice, is an error."""
+    with pytest.raises(nbgrad.ArgumentError, match="positional arguments"):
+        call(nbgrad.ones(2, 2))

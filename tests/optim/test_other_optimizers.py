@@ -10,6 +10,7 @@ import pytest
 import nbgrad
 from nbgrad import nn, optim
 from nbgrad.base.errors import ArgumentError, DTypeError, NotSupportedError, RangeError, ShapeError
+from nbgrad.optim import lbfgs
 
 # What torch 2.13's optimizers with lr=0.05 make of 1, -2, 3 in 100 steps of ``steps``.
 ENDS = [
@@ -324,3 +325,24 @@ def test_lbfgs_stops_where_the_gradient_is_zero_and_where_the_loss_is_none():
     with nbgrad.no_grad():
         x.fill_(3.0)
     assert math.isnan(optimizer.step(lambda: closure(math.nan)).item())
+
+
+def test_line_search_by_torchs_private_name():
+    """Optimizers elsewhere call ``_strong_wolfe``, of any function of place, step and direction; numbers are torch's."""
+    weights = nbgrad.tensor([1.0, 4.0], dtype=nbgrad.float64)
+    gradient = nbgrad.zeros(2, dtype=nbgrad.float64)
+
+    def loss_and_gradient(x, t, d):
+        difference = x + t * d - 3
+        gradient.copy_(4 * weights * difference**3)  # one tensor for all calls, as in torch's optimizers
+        return (weights * difference**4).sum().item(), gradient
+
+    x = nbgrad.tensor([0.0, 1.0], dtype=nbgrad.float64)
+    loss, start = loss_and_gradient(x, 0.0, x)
+    direction, start = -start, start.clone()
+    found = lbfgs._strong_wolfe(loss_and_gradient, x, 1.0, direction, loss, start, start.dot(direction))
+    assert found[0] == pytest.approx(7.505761242363462) and found[3] == 5
+    assert found[1].tolist() == pytest.approx([-0.1378, 25.6233], abs=1e-4)
+    early = lbfgs._strong_wolfe(loss_and_gradient, x, 1e-4, direction, loss, start, start.dot(direction), max_ls=3)
+    assert early[0] == pytest.approx(78.05208509064738) and early[2:] == (pytest.approx(0.0030300024999999997), 3)
+    assert lbfgs._cubic_interpolate(0.0, 1.0, -1.0, 2.0, 0.0, 3.0, bounds=(0.5, 0.7)) == 0.7

@@ -218,8 +218,11 @@ def atan2(y, x):
     t = where(middle, top - bottom, top) / where(middle, top + bottom, bottom)
     angle = atan_near(t)
     angle = where(middle, QUARTER_PI_HI + (angle + QUARTER_PI_LO), angle)
-    angle = where(swapped, HALF_PI_HI - (angle - HALF_PI_MID), angle)
-    angle = where(ibits(x) < 0, PI_HI - (angle - PI_LO), angle)
+    # Rounded once, and beside the second axis the same from both sides: x is 0.0 or -0.0.
+    left = ibits(x) < 0
+    axis = where(swapped, HALF_PI_HI, where(left, PI_HI, 0.0))
+    rest = where(swapped, HALF_PI_MID, where(left, PI_LO, 0.0))
+    angle = axis + (where(swapped ^ left, -angle, angle) + rest)
     return where((x != x) | (y != y), x + y, copysign(angle, y))
 
 
