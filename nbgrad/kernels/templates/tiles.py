@@ -2,8 +2,8 @@
 
 A tile (``kernels/cpu/tiles.py``) is of four rows and three vectors, so that twelve sums, three vectors and a number are in sixteen
 registers, and no sum waits for the one before; of four vectors with AVX-512, which has twice as many registers. Smaller ones are
-for what is left: three and two vectors rather than four and a single one, whose sums would wait. *Outer* tiles, of up to fourteen
-rows and two vectors, are for kernels over panels (convolve_panels.py).
+for what is left: three and two vectors rather than four and a single one, whose sums would wait. A single row has eight. *Outer*
+tiles, of up to fourteen rows and two vectors, are for kernels over panels (convolve_panels.py).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from functools import cache
 from typing import Callable
 
 from ...base.dtypes import WIDTHS
-from ..cpu.emit import lanes, widest_vectors
-from ..cpu.tiles import most_rows
+from ..cpu.emit import lanes
+from ..cpu.tiles import most_rows, most_vectors
 from ..texts import in_dtype, late_text
 
 __all__ = ["ADD_TERMS", "in_lanes", "in_panels", "panel_width", "rows_kernel"]
@@ -27,9 +27,9 @@ def add_terms(many, count, out, down, base, lead, weights, across, terms):
         left = count - k
         to, line = out + k * LANES * SIZE, base + k * LANES * SIZE
         if many == 4:
-            if (WIDE > 3) & (left > 3) & (left != 5):
-                TILE_T(4, WIDE, to, down, line, lead, weights, across, terms)
-                k += WIDE
+            if (MOST_VECTORS > 3) & (left > 3) & (left != 5):
+                TILE_T(4, MOST_VECTORS, to, down, line, lead, weights, across, terms)
+                k += MOST_VECTORS
             elif (left > 4) | (left == 3):
                 TILE_T(4, 3, to, down, line, lead, weights, across, terms)
                 k += 3
@@ -39,6 +39,9 @@ def add_terms(many, count, out, down, base, lead, weights, across, terms):
             else:
                 TILE_T(4, 1, to, down, line, lead, weights, across, terms)
                 k += 1
+        elif left > 7:
+            TILE_T(1, 8, to, down, line, lead, weights, across, terms)
+            k += 8
         elif left > 3:
             TILE_T(1, 4, to, down, line, lead, weights, across, terms)
             k += 4
@@ -49,9 +52,8 @@ def add_terms(many, count, out, down, base, lead, weights, across, terms):
 
 
 def in_lanes(text: str, dtype: str) -> str:
-    """``in_dtype``, ``LANES``, how many numbers a vector has, and ``WIDE``, how many vectors of a row the largest tile has."""
-    wide = 4 if widest_vectors() == "AVX512" else 3
-    return in_dtype(text, dtype).replace("LANES", str(lanes(WIDTHS[dtype]))).replace("WIDE", str(wide))
+    """``in_dtype``, ``LANES``, how many numbers a vector has, and ``MOST_VECTORS``, those of a row that a tile has."""
+    return in_dtype(text, dtype).replace("LANES", str(lanes(WIDTHS[dtype]))).replace("MOST_VECTORS", str(most_vectors()))
 
 
 def panel_width(dtype: str) -> int:
