@@ -49,7 +49,7 @@ autograd.profiler_legacy autograd.SavedTensor""".split()
 
 # Names without "torch.", with stars, and behind the sign why they are left out.
 TEXT = """
-distributed.* nn.parallel.comm nn.parallel.data_parallel nn.parallel.DistributedDataParallelCPU is_distributed
+distributed.* nn.parallel.comm nn.parallel.DistributedDataParallelCPU is_distributed
 = no process groups, no copies of a model: `distributed` says that there are none, `nn.DataParallel` is its module
 
 fx export classes ops.* compiler.assume_constant_result compiler.config compiler.*_backend compiler.*_cache_artifacts

@@ -553,5 +553,5 @@ def install_overrides() -> None:
     for name, member in members.items():
         setattr(Tensor, name, member)
     for name in (OWN, TORCHS):  # for ``super()``: what is computed from parameters is plain
-        setattr(Parameter, name, staticmethod(function_on_plain))
+        setattr(Parameter, name, function_on_plain)
     register("overrides", Overrides())

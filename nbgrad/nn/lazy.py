@@ -66,7 +66,7 @@ class UninitializedParameter(Parameter):
             raise ShapeError(
                 f"{func.__name__}: an UninitializedParameter has no elements yet. Hint: call the module once, with an input."
             )
-        return super().__nbgrad_function__(func, types, args, kwargs)
+        return super().__nbgrad_function__(func, types, args, kwargs)  # type: ignore[misc]
 
     @property
     def shape(self) -> Any:  # of tensors an attribute
