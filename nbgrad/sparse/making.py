@@ -300,4 +300,4 @@ def new_like(x: SparseTensor, *args: Any, device: Any = None) -> SparseTensor:
     return sparse_coo_tensor(size=sizes, dtype=x.dtype, device=place)
 
 
-SparseTensor.new = new_like  # type: ignore[attr-defined]
+SparseTensor.new = new_like  # type: ignore[method-assign, assignment]
