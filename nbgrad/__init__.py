@@ -120,7 +120,9 @@ _late = {
     **dict.fromkeys(("Event", "Stream"), "cuda"),
     **dict.fromkeys(("ScriptFunction", "ScriptModule"), "utilities.scripting"),
     **dict.fromkeys(_SYMBOLS, "utilities.symbols"),
+    **dict.fromkeys(("_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo"), "sparse.coordinates"),
     "GradScaler": "amp.grad_scaler",
+    "Future": "utilities.futures",
     **dict.fromkeys([f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")], "signal.periodic"),
 }
 

@@ -1,6 +1,6 @@
 # Written by `make docs` (tools/stubs.py) from the operations and the running package: change those, not this file.
 
-from builtins import bool as _bool, float as _float, int as _int
+from builtins import bool as _bool, float as _float, int as _int, type
 from collections.abc import Sequence
 from typing import Any, overload
 from . import (
@@ -52,20 +52,21 @@ from .base.dtypes import (
     DTYPES as DTYPES, DType as DType, DType as dtype, DTypeLike, UNSIGNED as UNSIGNED, WIDTHS as WIDTHS, bfloat16 as bfloat16,
     bool_ as bool, bool_ as bool_, can_cast as can_cast, complex128 as cdouble, complex128 as complex128, complex64 as cfloat,
     complex64 as complex64, dtype_of as dtype_of, finfo as finfo, float16 as float16, float16 as half, float32 as float,
-    float32 as float32, float64 as double, float64 as float64, get_default_dtype as get_default_dtype, iinfo as iinfo,
-    int16 as int16, int16 as short, int32 as int, int32 as int32, int64 as int64, int64 as long, int8 as int8,
-    promote_types as promote_types, set_default_dtype as set_default_dtype, uint16 as uint16, uint32 as uint32, uint64 as uint64,
-    uint8 as uint8,
+    float32 as float32, float64 as double, float64 as float64, float8_e4m3fn as float8_e4m3fn, float8_e4m3fnuz as float8_e4m3fnuz,
+    float8_e5m2 as float8_e5m2, float8_e5m2fnuz as float8_e5m2fnuz, float8_e8m0fnu as float8_e8m0fnu,
+    get_default_dtype as get_default_dtype, iinfo as iinfo, int16 as int16, int16 as short, int32 as int, int32 as int32,
+    int64 as int64, int64 as long, int8 as int8, promote_types as promote_types, set_default_dtype as set_default_dtype,
+    uint16 as uint16, uint32 as uint32, uint64 as uint64, uint8 as uint8,
 )
 from .base.errors import (
     ArgumentError as ArgumentError, ArrayError as ArrayError, CacheError as CacheError, DTypeError as DTypeError,
     DatasetError as DatasetError, DeviceError as DeviceError, DimError as DimError, DivisionError as DivisionError,
     FileError as FileError, GradError as GradError, GraphError as GraphError, IndexShapeError as IndexShapeError,
-    InplaceError as InplaceError, KernelError as KernelError, LeafError as LeafError, LinAlgError as LinAlgError,
-    ModeError as ModeError, NamingError as NamingError, NbgradError as NbgradError, NotSupportedError as NotSupportedError,
-    NumberError as NumberError, OperatorError as OperatorError, OutOfMemoryError as OutOfMemoryError, RangeError as RangeError,
-    RootError as RootError, SettingError as SettingError, ShapeError as ShapeError, SubscriptError as SubscriptError,
-    UsageError as UsageError, VersionError as VersionError,
+    InplaceError as InplaceError, KernelError as KernelError, LeafError as LeafError, LibraryError as LibraryError,
+    LinAlgError as LinAlgError, ModeError as ModeError, NamingError as NamingError, NbgradError as NbgradError,
+    NotSupportedError as NotSupportedError, NumberError as NumberError, OperatorError as OperatorError,
+    OutOfMemoryError as OutOfMemoryError, RangeError as RangeError, RootError as RootError, SettingError as SettingError,
+    ShapeError as ShapeError, SubscriptError as SubscriptError, UsageError as UsageError, VersionError as VersionError,
 )
 from .base.grad_mode import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter, enable_grad as enable_grad,
@@ -100,7 +101,7 @@ from .jit.associative import associative_scan as associative_scan
 from .jit.compile import compile as compile
 from .jit.control_flow import cond as cond, map as map, scan as scan, while_loop as while_loop
 from .lowering.counts import Histogram
-from .methods import memory as memory, pytree as pytree, random as random, return_types as return_types
+from .methods import memory as memory, pytree as pytree, random as random, return_types as return_types, typed_storage as storage
 from .methods.files import load as load, save as save, serialization as serialization
 from .methods.install import declare as declare
 from .methods.lobpcg import lobpcg as lobpcg
@@ -131,6 +132,7 @@ from .methods.threads import (
     set_num_interop_threads as set_num_interop_threads, set_num_threads as set_num_threads,
 )
 from .methods.typed_constructors import TensorType
+from .methods.typed_storage import TypedStorage as TypedStorage
 from .modes import overrides as overrides
 from .modes.inference import is_inference as is_inference
 from .nn.bilinear import bilinear as bilinear
@@ -165,7 +167,6 @@ from .sparse.making import (
     sparse_csc_tensor as sparse_csc_tensor, sparse_csr_tensor as sparse_csr_tensor,
 )
 from .sparse.products import hspmm as hspmm, smm as smm, spmm as spmm, sspaddmm as sspaddmm
-from .tensors import untyped as storage
 from .tensors.members import Array, Ints, Number, Operand
 from .tensors.memory_format import (
     MemoryFormat, MemoryFormat as memory_format, Strided as layout, channels_last as channels_last,
@@ -173,9 +174,15 @@ from .tensors.memory_format import (
     strided as strided,
 )
 from .tensors.storage import Device, Device as device
+from .tensors.streams import Event as Event, Stream as Stream
 from .tensors.tensor import Parameter as Parameter, Tensor as Tensor
 from .tensors.untyped import UntypedStorage as UntypedStorage
-from .utilities import distributed as distributed, hub as hub, types as types
+from .utilities import distributed as distributed, fx as fx, hub as hub, types as types
+from .utilities.scripting import ScriptFunction as ScriptFunction, ScriptModule as ScriptModule
+from .utilities.symbols import (
+    PyTorchFileReader as PyTorchFileReader, SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt, sym_ite as sym_ite,
+    sym_max as sym_max, sym_min as sym_min, sym_not as sym_not, sym_sqrt as sym_sqrt, sym_sum as sym_sum,
+)
 
 class BFloat16Tensor(Tensor, metaclass=TensorType):
     """The old form of ``tensor(data, dtype=nbgrad.bfloat16)`` and of ``empty(*sizes, dtype=nbgrad.bfloat16)``."""
@@ -1015,6 +1022,8 @@ def svd(input: Array, some: _bool = True, compute_uv: _bool = True, *, out: Tens
     """(U, S, V) with input = U @ diag(S) @ V^H: see ``linalg.svd``, which returns V^H."""
 def swapaxes(input: Array, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
 def swapdims(input: Array, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
+class sym_float(Tensor, metaclass=type): """Convert a string or number to a floating point number, if possible."""
+class sym_int(Tensor, metaclass=type): """int([x]) -> integer int(x, base=10) -> integer"""
 def t(input: Array) -> Tensor: """The transpose of a matrix; fewer dimensions stay as they are."""
 def t_copy(input: Array, *, out: Tensor | None = None) -> Tensor: """What ``t`` shows, copied."""
 def take(input: Array, index: Tensor, *, out: Tensor | None = None) -> Tensor:

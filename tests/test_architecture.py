@@ -91,7 +91,7 @@ UPWARD = {
 # Names that a module sets in another one, each with the reason why the other cannot import what it is.
 ASSIGNED = {
     ("tensors.tensor", "tensors.layout.new_template"): "a layout carries the blank tensor that native calls copy",
-    ("func.custom_ops", "ops.*"): "operations that programs make are found beside the table's own",
+    ("methods.operation_namespaces", "ops.*"): "operations that programs make are found beside the table's own",
     ("native.handle", "base.bounded.conceal"): "tables of plans lie below native code, which hides their keys from the collector",
     ("accumulate", "graph.node.leaf_backward"): "a leaf's sink that is called by hand accumulates as a pass does",
 }

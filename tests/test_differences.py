@@ -149,7 +149,7 @@ CLAIMS: tuple[tuple[str, Callable, Any], ...] = (
         [0.5, 0.5],
     ),
     ("strides of results", lambda: strides_of_transposed(lambda x: x.sort().values), (3, 1)),
-    ("its `masked_fill`, `scatter`", lambda: strides_of_transposed(lambda x: x.masked_fill(x > 0, 1.0)), (1, 2)),
+    ("its `2 ** x`, `bernoulli`", lambda: strides_of_transposed(lambda x: x.bernoulli()), (1, 2)),
     ("node of `rms_norm`", lambda: node(lambda x: F.rms_norm(x, (2,)), [1.0, 2.0]), "FusedRmsNormBackward0"),
     ("nodes of functions that are composed here", lambda: node(lambda x: F.mse_loss(x, x.detach()), [1.0]), "MeanBackward0"),
     ("second derivatives of `elu`", lambda: slope(lambda x: nbgrad.grad(F.elu(x).sum(), x, create_graph=True)[0], [0.0]), [1.0]),

@@ -216,7 +216,7 @@ def test_errors_name_what_was_called(name, call):
 )
 def test_errors_of_singular_matrices_name_what_was_called(name, call):
     """An error of a step inside is told under the name of the function that was called."""
-    with pytest.raises(nbgrad.LinAlgError, match=f"^{name}: Singular"):
+    with pytest.raises(nbgrad.LinAlgError, match=f"^{name}: the input matrix is singular"):
         call(nbgrad.zeros(3, 3))
 
 
@@ -481,7 +481,9 @@ def test_cholesky_of_nan_is_an_error():
     both = nbgrad.stack([nbgrad.eye(3), x])
     with pytest.raises(nbgrad.LinAlgError, match="part of order 2"):
         linalg.cholesky(x)
-    with pytest.raises(nbgrad.LinAlgError, match=r"matrix \[1\] is not positive definite: its leading part of order 2"):
+    with pytest.raises(
+        nbgrad.LinAlgError, match=r"the input is not positive-definite: the leading part of order 2 of matrix \[1\] is not"
+    ):
         linalg.cholesky(both)
     low, info = linalg.cholesky_ex(both)
     assert info.tolist() == [0, 2] and low[0].isfinite().all() and low[1].isnan().any()

@@ -49,8 +49,7 @@ autograd.profiler_legacy autograd.SavedTensor""".split()
 
 # Names without "torch.", with stars, and behind the sign why they are left out.
 TEXT = """
-distributed.* futures nn.parallel.comm nn.parallel.data_parallel nn.parallel.gather nn.parallel.parallel_apply
-nn.parallel.replicate nn.parallel.scatter* nn.parallel.DistributedDataParallelCPU is_distributed
+distributed.* nn.parallel.comm nn.parallel.data_parallel nn.parallel.DistributedDataParallelCPU is_distributed
 = no process groups, no copies of a model: `distributed` says that there are none, `nn.DataParallel` is its module
 
 fx export classes ops.* compiler.assume_constant_result compiler.config compiler.*_backend compiler.*_cache_artifacts
@@ -62,7 +61,7 @@ library.register_torch_dispatch library.OpOverload library.get_kernel library.*t
 
 Script* *Script* jit.*Traced* jit.Tracing* jit.*flatbuffer* jit.frontend jit.fuser jit.*onednn* jit.export_opnames
 jit.trace_module jit.set_module jit.run_frozen_optimizations jit.last_executed_optimized_graph jit.CompilationUnit jit.Error
-jit.Future Future CompilationUnit *Type Capsule IODescriptor AliasDb Argument ArgumentSpec CompleteArgumentSpec Block CallStack
+jit.Future CompilationUnit *Type Capsule IODescriptor AliasDb Argument ArgumentSpec CompleteArgumentSpec Block CallStack
 Code ConcreteModuleTypeBuilder ErrorReport ExecutionPlan FileCheck FunctionSchema Graph GraphExecutorState JITException Lite*
 *Logger LoggerBase Node ModuleDict ParameterDict BufferDict OperatorInfo StaticModule TracingState Use Value Gradient
 PyTorchFile* *StorageContext Type DeepCopyMemoTable FatalError AVG SUM AggregationType merge_type_from_type_comment
@@ -156,7 +155,7 @@ utils._pytree.* utils.dlpack.DLDeviceType
 distributions.ExponentialFamily
 = entropies are formulas of each family
 
-nn.LinearCrossEntropyOptions nn.parameter.is_lazy nn.utils.prune.PruningContainer
+nn.LinearCrossEntropyOptions nn.utils.prune.PruningContainer
 multiprocessing.SpawnContext multiprocessing.reductions
 = `to(memory_format=)` of modules; how tensors travel is not for programs
 """

@@ -125,7 +125,7 @@ complex128 = DType("complex128", np.dtype(np.complex128), COMPLEX)
 
 
 class AbsentDType:
-    """An element type of torch that no tensor here has: a name, which programs compare with the dtypes of tensors, and its limits."""
+    """An element type of torch that no tensor has here: a name, which programs compare with tensors' dtypes, and its limits."""
 
     is_floating_point, is_complex, itemsize = True, False, 1
 

@@ -158,7 +158,7 @@ def one_hot(tensor, num_classes=-1):
         count = high + 1 if num_classes == -1 else num_classes
         if high >= low and (low < 0 or high >= count):
             raise DimError(f"one_hot: classes from {low} to {high}, expected 0 to {count - 1}.")
-    return (tensor.unsqueeze(-1) == factories.arange(count, device=tensor.layout.device)).to(int64)
+    return (tensor.contiguous().unsqueeze(-1) == factories.arange(count, device=tensor.layout.device)).to(int64)
 
 
 def has_classes(tensor, count: int) -> bool:

@@ -18,6 +18,7 @@ __all__: list[str] = []
 
 # What a segment starts with, and the reduction by index that takes the slices in.
 REDUCTIONS = {"sum": (0, None), "mean": (0, None), "max": (-math.inf, "amax"), "min": (math.inf, "amin"), "prod": (1, "prod")}
+REDUCTIONS |= {"amax": REDUCTIONS["max"], "amin": REDUCTIONS["min"]}
 
 
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
@@ -107,4 +108,4 @@ def places_of(ends, size: int):
     return (found + arange(0, batch * (count + 1), count + 1, device=ends.device).unsqueeze(-1)).reshape((-1,))
 
 
-composite("segment_reduce", explained(segment_reduce), method=False, doc=str(segment_reduce.__doc__))
+composite("segment_reduce", explained(segment_reduce), aliases=("_segment_reduce",), method=False, doc=str(segment_reduce.__doc__))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.dtypes import UNSIGNED, DType, bool_, complex64, dtype_of
+from ..base.dtypes import UNSIGNED, DType, bool_, complex64, dtype_of, get_default_dtype
 from ..base.errors import ArgumentError
 from ..base.user_stack import warn_user
 from ..tensors.memory_format import MemoryFormat, contiguous_format, order_of, preserve_format, strides_of
@@ -106,7 +106,7 @@ def targets_of(
     Args:
         args: a device, a dtype, or a tensor whose they are; then a dtype, and ``non_blocking``.
 
-    >>> targets_of("cpu", float64)
+    >>> targets_of("cpu", nbgrad.float64)
     (device(type='cpu'), nbgrad.float64, False, None)
     """
     for given in args:
@@ -125,7 +125,8 @@ def type_(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, as ``"nbgrad.FloatTensor"``, ``"nbgrad.cuda.FloatTensor"``; or the tensor converted.
 
     Args:
-        dtype: a dtype; or an old constructor as ``nbgrad.cuda.FloatTensor``, or its name, which say the device, too.
+        dtype: a dtype; or an old constructor as ``nbgrad.cuda.FloatTensor``, or its name, which say the device, too. ``Tensor`` is
+            that of the default dtype.
 
     Raises:
         ArgumentError: there is no such type.
@@ -134,7 +135,9 @@ def type_(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     if dtype is None:
         return ".".join(part for part in ("nbgrad", own, f"{TYPE_NAMES[x.layout.dtype]}Tensor") if part)
     place = getattr(dtype, "place", None)  # of an old constructor; "" is the CPU's
-    if isinstance(place, str):
+    if dtype is Tensor or dtype in ("nbgrad.Tensor", "torch.Tensor"):
+        kind, place = get_default_dtype(), ""
+    elif isinstance(place, str):
         kind = dtype.dtype
     elif isinstance(dtype, str) and dtype.endswith("Tensor"):
         *path, name = dtype.split(".")

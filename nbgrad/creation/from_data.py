@@ -21,6 +21,7 @@ from ..tensors.layout import layout_of
 from ..tensors.memory_format import contiguous_format
 from ..tensors.storage import CPU, Device, default_device, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
+from ..tensors.untyped import UntypedStorage
 from .allocation import leaf
 from .casting import convert, moved, on_device
 from .dlpack import from_dlpack
@@ -331,6 +332,8 @@ def shared_tensor(obj, dtype) -> Tensor | None:
         return obj
     if isinstance(obj, np.ndarray):
         return from_numpy(obj)
+    if isinstance(obj, UntypedStorage):
+        return from_numpy(np.asarray(obj))
     if hasattr(obj, "__dlpack__"):
         return from_dlpack(obj)
     if hasattr(obj, INTERFACE):

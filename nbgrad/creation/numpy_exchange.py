@@ -72,6 +72,8 @@ def as_array(x: Tensor, dtype=None, copy: bool | None = None) -> np.ndarray:
 def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor on the array's memory. A read-only array gives a tensor that refuses in-place writes.
 
+    A tensor on the CPU is given back: here NumPy's functions of tensors, as ``np.exp(x)``, give tensors.
+
     Raises:
         ArgumentError: no array, or of a dtype that is no number. RangeError: negative strides, or strides that are no
             multiple of the element. A foreign byte order and misaligned elements are copied: no tensor describes them.
@@ -81,6 +83,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
     tensor([0, 1, 2])
     """
     if not isinstance(array, np.ndarray):
+        if isinstance(array, Tensor) and array.layout.device is CPU:
+            return array
         raise ArgumentError(f"from_numpy: expected an ndarray, got {type(array).__name__}. Hint: nbgrad.tensor(data).")
     dtype = dtype_of(array.dtype)
     if not array.dtype.isnative or not array.flags.aligned:

@@ -14,8 +14,8 @@ from ..creation.generators import default_generator_on
 from ..methods import nvtx as nvtx
 from ..methods.namespaces import module_below
 from ..methods.typed_constructors import constructor, dtype_called
-from ..tensors.storage import device as device_named
 from ..tensors.cuda_graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
+from ..tensors.storage import device as device_named
 from ..tensors.streams import (
     Event,
     ExternalStream,
@@ -139,7 +139,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """torch's path ``nbgrad.cuda.amp``, the generators of all GPUs, and the old constructors ``nbgrad.cuda.FloatTensor``."""
+    """torch's path ``nbgrad.cuda.amp``, names whose values change, and the old constructors ``nbgrad.cuda.FloatTensor``."""
+    if name == "_initialized":
+        return is_initialized()
     if name == "default_generators":
         return tuple([default_generator_on(device_named("cuda", k)) for k in range(device_count())])
     dtype = dtype_called(name)

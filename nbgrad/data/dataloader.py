@@ -9,9 +9,8 @@ True
 from __future__ import annotations
 
 from . import *  # noqa: F403
-from . import __all__ as public
 from .fetch import _DatasetKind
 from .passes import LoaderIterator as _BaseDataLoaderIter, SerialIterator as _SingleProcessDataLoaderIter
 from .workers import ParallelIterator as _MultiProcessingDataLoaderIter
 
-__all__ = [*public, "_BaseDataLoaderIter", "_DatasetKind", "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"]
+__all__ = ["_BaseDataLoaderIter", "_DatasetKind", "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"]

@@ -90,13 +90,14 @@ class ElementwiseCall:
     Attributes:
         plans: by the kinds of operands.
         found: those that native code finds: all, but of operations that must look at values only those of calls that need not.
+        by_numbers: plans of integers that are divided by a number, which native code is asked for when it is none that is 0.
         run: the native call; what it has no plan for it gives to ``missed``.
         bare: a native call that no mode keeps from running; made when one first lets a call pass.
         stores: the operation stores numbers.
         simple: it takes one or two operands, and nothing about them is unusual.
     """
 
-    __slots__ = ("op", "plans", "found", "stores", "simple", "run", "bare")
+    __slots__ = ("op", "plans", "found", "by_numbers", "stores", "simple", "run", "bare")
     bare: Callable | None
 
     def __init__(self, op: Elementwise):
@@ -105,12 +106,15 @@ class ElementwiseCall:
         self.simple = len(op.operands) <= 2 and required and not self.stores and not any(op.fixed)
         self.plans = PLANS[op.name] = ElementwisePlans(op)
         self.found = of_default_dtype({}) if self.stores or op.integer_divisor else self.plans
-        self.run = self.native_call(special, self.missed)
+        self.by_numbers = of_default_dtype({}) if op.integer_divisor else dict[Any, ElementwisePlan]()
+        self.run = self.native_call(special, self.divided() if op.integer_divisor else self.missed)
 
     def plan_of(self, key: Any) -> ElementwisePlan | None:
         """A plan for native code. None where ``missed`` must look at the operands, in this call or in every one."""
         op, found = self.op, self.found
         if found is not self.plans:
+            if key in self.by_numbers:
+                return None
             kinds = kinds_in(key, len(op.operands))
             if must_ask(op, kinds) or self.stores and stores_with_care(kinds):
                 return None
@@ -126,14 +130,30 @@ class ElementwiseCall:
         key = plan_key(kinds)
         return self.found.get(key) or self.plan_of(key)
 
-    def native_call(self, modes: list, missed: Callable) -> Callable:
-        """``call(*operands)``, see ``Caller``; ``modes``: while it is not empty, all goes to ``missed``."""
+    def divided(self) -> Callable:
+        """``missed`` of an operation that divides: native code has plans for numbers that no integer dtype takes for 0."""
+        found = self.by_numbers
+
+        def plan_of(key: Any) -> ElementwisePlan | None:
+            return None if must_ask(self.op, kinds_in(key, 2)) else keep_plan(found, key, self.plans[key])
+
+        by_number, missed = self.native_call(special, self.missed, found, plan_of), self.missed
+        return lambda x, y: by_number(x, y) if type(y) is int and y & 255 else missed(x, y)
+
+    def native_call(self, modes: list, missed: Callable, found: dict | None = None, plan_of: Callable | None = None) -> Callable:
+        """``call(*operands)``, see ``Caller``; ``modes``: while it is not empty, all goes to ``missed``.
+
+        Args:
+            found, plan_of: where plans are, and what makes them; by default those of the operation.
+        """
         op = self.op
         if len(op.operands) > FEW:
             return missed  # what native code has of subsets of operands are lists
         bits = gradient_bits(op)
         refuse = lambda plan, out, *operands: gradient_mask(op, operands)  # an operand by which there is no derivative
-        return native.caller(self.found, modes, missed, refuse, mode, tuple(bits), self.plan_of)
+        return native.caller(
+            self.found if found is None else found, modes, missed, refuse, mode, tuple(bits), plan_of or self.plan_of
+        )
 
     def missed(self, *operands: Any) -> Tensor:
         """A call for which native code has found no plan."""

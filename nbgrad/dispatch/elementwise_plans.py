@@ -175,7 +175,8 @@ def result_of(op: Elementwise, kinds: tuple) -> tuple[DType, Layout]:
     check_kinds(op, kinds)
     dtype, tensors = dtype_of_kinds(op, kinds), [layout for layout in layouts_in(kinds) if layout is not None]
     shape = broadcast_shapes(op.public, [layout.shape for layout in tensors])
-    return dtype, result_layout(bool_ if op.predicate else dtype, shape, tensors)
+    result = bool_ if op.predicate else dtype
+    return dtype, tensors[0].like(result, shape) if op.row_major else result_layout(result, shape, tensors)
 
 
 def make_plan(op: Elementwise, kinds: tuple) -> ElementwisePlan:

@@ -194,7 +194,8 @@ def inplace_call(op: Elementwise) -> Callable:
         run = native.writer(inplace.stored, special, inplace.check_and_store, inplace.write, mode, bits)
     else:
         writer = native.writer(inplace.plans, special, inplace.check, inplace.write, mode, bits)
-        run = inplace.check if op.integer_divisor else writer
+        by_number = lambda x, y: writer(x, y) if type(y) is int and y & 255 else inplace.check(x, y)
+        run = by_number if op.integer_divisor else writer
     call.__name__ = call.__qualname__ = op.name + "_"
     attach(call, __signature__=public_signature(op), caller=inplace)
     CALLS[op.name + "_"] = call

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..methods.namespaces import module_below
-from . import constraints, transforms, utils
+from . import constraints, transforms, utils as utils
 from .combined import Independent, MixtureSameFamily, TransformedDistribution
 from .constraint_registry import biject_to, transform_to
 from .continuous import Beta, Chi2, ContinuousBernoulli, Exponential, FisherSnedecor, Gamma, InverseGamma, Uniform, VonMises

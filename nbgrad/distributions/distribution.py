@@ -131,7 +131,11 @@ class Distribution:
     # What a distribution has
 
     arg_constraints: Any = {}
-    support: Any = None
+
+    @property
+    def support(self) -> Any:
+        """The constraint that events satisfy."""
+        raise self._lacks("support")
 
     @property
     def mean(self) -> Tensor:
@@ -218,9 +222,14 @@ class Distribution:
         for size, wanted in zip(reversed(value.shape), reversed(expected)):
             if size != 1 and wanted != 1 and size != wanted:
                 raise ShapeError(f"{name}: a value of shape {list(value.shape)} does not broadcast to {list(expected)}.")
-        support = self.support if support is None else support
-        if support is not None and values_are_known():
-            require(name, "the value", value, support)
+        if not values_are_known():
+            return
+        if support is None:
+            try:
+                support = self.support
+            except NotSupportedError:
+                return
+        require(name, "the value", value, support)
 
     def __repr__(self) -> str:
         return self._told(name for name in self.arg_constraints if name in vars(self))
@@ -365,7 +374,7 @@ class Declared:
             cls.arg_constraints = cls.parameters
         if not shared and "__init__" not in vars(cls) and ("parameters" in vars(cls) or not hasattr(cls, "family")):
             cls.family = cls
-            cls.__init__ = constructor(cls)  # type: ignore[misc]
+            cls.__init__ = constructor(cls)  # type: ignore[method-assign]
 
     def _constraints_of_arguments(self) -> dict[str, Any]:
         return self.parameters
@@ -411,6 +420,9 @@ class Family(Declared, Distribution, shared=True):
     """
 
     if TYPE_CHECKING:
+
+        def __init__(self, *args: Any, **options: Any) -> None:
+            """Of the arguments that a family declares."""
 
         def __getattr__(self, name: str) -> Any:
             """Parameters are attributes."""

@@ -13,12 +13,12 @@ from ..base.errors import ShapeError
 from . import constraints
 from .constraints import Constraint
 from .mappings import (
-    _InverseTransform as _InverseTransform,
     ComposeTransform,
     Fixed,
     IndependentTransform,
     ReshapeTransform,
     Transform,
+    _InverseTransform as _InverseTransform,
     at_least,
     identity_transform,
     summed,

@@ -61,21 +61,21 @@ def replaced(module: Any, given: dict[str, Tensor], tie_weights: bool = False, s
     if not hasattr(module, "named_modules"):
         raise ArgumentError(f"functional_call: expected a Module, got {type(module).__name__}.")
     state = list(state_of(module))
-    places = {name: (owner, attribute) for name, owner, attribute, _ in state}
+    places = {name: place for name, *place in state}
     changes = with_ties(state, given) if tie_weights else given
     if strict and set(places) != set(changes):
         raise GradError(
             f"functional_call: missing {sorted(set(places) - set(changes))}, unexpected {sorted(set(changes) - set(places))}."
         )
-    before = [(places[name], getattr(*places[name])) for name in changes if name in places]
+    replaced_names = [name for name in changes if name in places]
     try:
-        for name, value in changes.items():
-            if name in places:
-                put(*places[name], value)
+        for name in replaced_names:
+            owner, attribute, _ = places[name]
+            put(owner, attribute, changes[name])
         yield
     finally:
-        for place, value in before:
-            put(*place, value)
+        for name in replaced_names:
+            put(*places[name])
 
 
 _reparametrize_module = replaced  # torch's name of it

@@ -39,6 +39,7 @@ __all__ = [
 
 Target = Any  # where an edge leads: a Node, or the leaf itself
 _task_ids = count()
+logging.getLogger("nbgrad").setLevel(logging.WARNING)  # a program that has all its modules tell everything does not mean passes
 LOG = logging.getLogger("nbgrad.graph")
 
 

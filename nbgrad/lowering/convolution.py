@@ -20,7 +20,18 @@ from ..tensors.tensor import Tensor, native
 from .arranged import behind_copies
 from .convolution_depthwise import depthwise_plan, is_depthwise
 from .convolution_panels import by_panels, panel_plans
-from .convolution_sizes import LARGE, Geometry, geometry_of, header, in_three, plane_tables, result_shape, rounded, share_of, sixteens
+from .convolution_sizes import (
+    LARGE,
+    Geometry,
+    geometry_of,
+    header,
+    in_three,
+    plane_tables,
+    result_shape,
+    rounded,
+    share_of,
+    sixteens,
+)
 
 __all__ = ["in_windows"]
 
@@ -43,7 +54,7 @@ def kernel(which: str, dtype: str, step: int) -> int:
 
 
 def is_product(geometry: Geometry) -> bool:
-    """Whether each image is a product of matrices as they lie, of a size for which BLAS is quicker."""
+    """Whether each image is a product of matrices as they lie, of a size for which BLAS is quicker than sums over planes."""
     alone = geometry.long == geometry.short and max(geometry.kernel) == max(geometry.stride) == 1 and not any(geometry.padding)
     return alone and geometry.groups == 1 and min(geometry.channels, geometry.heads) >= MATRICES_FROM
 
@@ -63,13 +74,21 @@ def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> tuple[Gener
     transposed = attributes.get("transposed", False)
     geometry = geometry_of(name, layouts, attributes)
     shape = result_shape(name, geometry, transposed)
-    if len(geometry.long) > 3 or 0 in shape or name != "conv_weight" and is_product(geometry):
+    if len(geometry.long) > 3 or 0 in shape:
         return None
     which = "convolve_weight" if name == "conv_weight" else "convolve_transposed" if transposed else "convolve"
     if is_depthwise(geometry):
         return None, depthwise_plan(which, geometry, layouts, shape)
     if by_panels(geometry, which, first.dtype.name):
         return panel_plans(which, geometry, layouts, shape)
+    return None if name != "conv_weight" and is_product(geometry) else plane_plans(which, geometry, layouts, shape)
+
+
+def plane_plans(
+    which: str, geometry: Geometry, layouts: tuple[Layout, ...], shape: tuple[int, ...]
+) -> tuple[GeneralPlan | None, GeneralPlan]:
+    """What turns the weight, if it does not lie as it is read, and the launch of a kernel over planes."""
+    first = layouts[0]
     tables, sizes, planes, reach, longest = plane_tables(geometry)
     sums = which == "convolve_weight"
     long, short, stride = (in_three(each, 1) for each in (geometry.long, geometry.short, geometry.stride))
@@ -88,9 +107,12 @@ def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> tuple[Gener
         rows, wide = (heads * sixteens(plane) if sums else 4 * piece) * size, 0 if as_it_lies else channels * block * size
     begin = rounded(table)
     memory = begin + rounded(rows) + rounded(wide)
-    items, share, parts = share_of(geometry, which, memory)
+    rows_of = channels if which == "convolve_transposed" else heads
+    items, share, parts = share_of(geometry, which, memory, rows_of // 8)
     units = -(-items // share)
-    words = header(geometry, sizes, planes, memory, (items, share, parts), name == "conv_bias", as_it_lies, begin, begin + rounded(rows))
+    words = header(
+        geometry, sizes, planes, memory, (items, share, parts), len(layouts) > 2, as_it_lies, begin, begin + rounded(rows)
+    )
     words[21], words[25], words[28] = run, piece, reach
     words += tables
     shape = (units, *shape) if which == "convolve_weight" and units > 1 else shape
@@ -98,7 +120,7 @@ def plan_of(name: str, layouts: tuple[Layout, ...], *values: Any) -> tuple[Gener
     flags = PARALLEL if geometry.work >= LARGE else 0
     code = kernel(which, first.dtype.name, 1 if which == "convolve_transposed" else min(stride[2], 3))
     record = pack_record(code, units, 1, 2, (0,) * len(layouts), flags, words)
-    before = turning_plan(layouts[1], geometry.groups) if transposed else None
+    before = turning_plan(layouts[1], geometry.groups) if which == "convolve_transposed" else None
     return before, GeneralPlan(record, (out.template, space.template), layouts)
 
 

@@ -148,15 +148,17 @@ def sixteens(count: int) -> int:
     return -(-count // 16) * 16
 
 
-def share_of(geometry: Geometry, which: str, memory: int) -> tuple[int, int, int]:
-    """Items, items of a unit, parts of an image: functions of the sizes alone, so that results do not depend on threads."""
+def share_of(geometry: Geometry, which: str, memory: int, pieces: int) -> tuple[int, int, int]:
+    """Items, items of a unit, parts of an image, of at most so many pieces.
+
+    They are functions of the sizes alone, so that results do not depend on threads.
+    """
     images, most = geometry.batch * geometry.groups, max(1, min(MOST_UNITS, MOST_MEMORY // memory))
     if which == "convolve_weight":
         heavy = geometry.groups * geometry.heads * geometry.channels * math.prod(geometry.kernel)
         units = max(1, min(most, images, max(2, (1 << 22) // heavy) if geometry.work >= LARGE else 1))
         return images, -(-images // units), 1
-    rows = geometry.channels if which == "convolve_transposed" else geometry.heads
-    parts = 1 if images >= ITEMS else max(1, min(ITEMS // images, rows // 8, most))
+    parts = 1 if images >= ITEMS else max(1, min(ITEMS // images, pieces, most))
     return images * parts, -(-images * parts // most), parts
 
 

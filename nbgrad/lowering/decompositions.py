@@ -133,13 +133,14 @@ def cholesky_array(x: np.ndarray, strict: bool) -> np.ndarray:
     return out
 
 
+NUMPYS_SINGULAR = "Singular matrix"
+
+
 def no_factor(info: np.ndarray) -> str:
-    """What is said of the first matrix that is not positive definite."""
+    """What is said of the first matrix that is not positive definite, in torch's words for it, which programs look for."""
     place = tuple(np.argwhere(info)[0].tolist())
-    return (
-        f"{f'matrix {list(place)}' if place else 'the matrix'} is not positive definite: "
-        f"its leading part of order {info[place]} is not"
-    )
+    which = f" of matrix {list(place)}" if place else ""
+    return f"the input is not positive-definite: the leading part of order {info[place]}{which} is not"
 
 
 def factor_of(x: np.ndarray) -> np.ndarray | None:
@@ -259,7 +260,7 @@ def solved_array(x: np.ndarray, y: np.ndarray) -> np.ndarray:
             return np.linalg.solve(x, y)
         factors, exchanged = np.ascontiguousarray(found[0]), found[1]
         if not factors.diagonal().all():
-            raise np.linalg.LinAlgError("Singular matrix")
+            raise np.linalg.LinAlgError(NUMPYS_SINGULAR)
         part = out[place]
         part[...] = y[place][order_of(exchanged, len(exchanged))]
         solve(factors, part, False, True)
@@ -441,7 +442,8 @@ def run_routine(routine: LapackWork, op, tensors, attributes):
         with np.errstate(all="ignore"):
             found = np.asarray(routine.array(*arrays, **attributes))
     except np.linalg.LinAlgError as error:
-        raise LinAlgError(f"{op.public}: {error}.") from None
+        told = "the input matrix is singular" if str(error) == NUMPYS_SINGULAR else error  # torch's words, as above
+        raise LinAlgError(f"{op.public}: {told}.") from None
     return tensor_of(found, tensors[0])
 
 

@@ -558,9 +558,9 @@ def positions_tensor(array: np.ndarray) -> Tensor:
     return new_tensor(wrap_array(array.reshape(-1)), layout_of(int64, array.shape, None, CPU))
 
 
-def copied_layout(layout: Layout) -> Layout:
+def copied_layout(op: Any, layout: Layout) -> Layout:
     """The layout of the copy that a functional form writes into."""
-    return layout if layout.dense else layout.like()
+    return layout if layout.dense and not op.row_major else layout.like()
 
 
 def one_index(indices) -> tuple[int, Any]:

@@ -66,7 +66,7 @@ def writer(*names: str, target: Callable[..., Tensor] = lambda x, *others: x):
 
             def run(op, tensors, attributes, function=function):
                 x = target(*tensors)
-                out = CALLS["clone_like"](x, copied_layout(x.layout))
+                out = CALLS["clone_like"](x, copied_layout(op, x.layout))
                 function(op, out, tensors[1:], attributes, True)
                 return out
 
@@ -84,11 +84,11 @@ def prepared_forms(*names: str, tensors: tuple[str, ...]):
     """Register ``make(op, layouts, attributes, target)`` as what prepares both forms.
 
     Args:
-        target: ``target(layout)``, the layout of the copy that is written into, or None.
+        target: ``target(op, layout)``, the layout of the copy that is written into, or None.
     """
 
     def register(make):
-        PREPARED_WRITES.update(dict.fromkeys(names, partial(make, target=lambda layout: None)))
+        PREPARED_WRITES.update(dict.fromkeys(names, partial(make, target=lambda op, layout: None)))
         return prepared(*names, tensors=tensors)(make)
 
     return register
@@ -195,7 +195,7 @@ def _quick_scatter(op, layouts, attributes, target=copied_layout):
     if type(index) is not Layout or src.shape != index.shape:
         return None
     dim, reduction = shapes.wrap(op.name, attributes["dim"], x.ndim), "add" if op.name == "scatter_add_src" else "set"
-    launch = prepared_write(x, target(x), index, src, reduction, along_walk, dim)
+    launch = prepared_write(x, target(op, x), index, src, reduction, along_walk, dim)
     return launch and (lambda x, src, dim, index: launch(x, index, src))
 
 
@@ -203,7 +203,7 @@ def _quick_scatter(op, layouts, attributes, target=copied_layout):
 def _quick_index_into(op, layouts, attributes, target=copied_layout):
     x, source = layouts
     dim, reduction = shapes.wrap(op.name, attributes["dim"], x.ndim), "add" if op.name == "index_add_source" else "set"
-    launch = prepared_write(x, target(x), attributes["index"], source, reduction, rows_walk, dim)
+    launch = prepared_write(x, target(op, x), attributes["index"], source, reduction, rows_walk, dim)
     return launch and (lambda x, source, dim, index: launch(x, index, source))
 
 
@@ -215,11 +215,11 @@ def _quick_fill(op, layouts, attributes, target=copied_layout):
     number = scalar_values(op, new_tensor(wrap_array(np.empty(0, x.descr)), x), value)
     if op.name == "index_zeroed":
         at, index = one_index(attributes["indices"])
-        launch = prepared_write(x, target(x), index, number.layout, "set", points_walk, (at,))
+        launch = prepared_write(x, target(op, x), index, number.layout, "set", points_walk, (at,))
         return launch and (lambda x, indices: launch(x, indices[at], number))
     dim = shapes.wrap(op.name, attributes["dim"], x.ndim)
     walk = along_walk if op.name == "scatter_value" else counting_rows_walk
-    launch = prepared_write(x, target(x), attributes["index"], number.layout, "set", walk, dim)
+    launch = prepared_write(x, target(op, x), attributes["index"], number.layout, "set", walk, dim)
     if over:  # of any number
         return launch and (lambda x, dim, index, value: launch(x, index, scalar_values(op, x, value)))
     return launch and (lambda x, dim, index, value: launch(x, index, number))
@@ -298,9 +298,9 @@ def _quick_index_write(op, layouts, attributes, target=copied_layout):
     (x, values), (dim, index) = layouts, one_index(attributes["indices"])
     reduction = "add" if attributes["accumulate"] else "set"
     if dim < 0:
-        several = several_quick_write(x, target(x), values, attributes["indices"], reduction)
+        several = several_quick_write(x, target(op, x), values, attributes["indices"], reduction)
         return several and (lambda x, values, indices, accumulate: several(indices, x, values))
-    launch = prepared_write(x, target(x), index, values, reduction, points_walk, (dim,))
+    launch = prepared_write(x, target(op, x), index, values, reduction, points_walk, (dim,))
     return launch and (lambda x, values, indices, accumulate: launch(x, indices[dim], values))
 
 

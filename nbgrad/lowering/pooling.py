@@ -79,15 +79,15 @@ def result_of(op, layouts: tuple[Layout, ...], windows: Windows) -> Layout:
 
 
 @late
-def kernel(name: str, dtype: str, adaptive: bool) -> int:
-    """The address of one of the kernels."""
-    if adaptive:
+def kernel(name: str, dtype: str, step: int) -> int:
+    """The address of one of the kernels; ``step``: the stride along rows, 3 for all from there on, and 0 of adaptive windows."""
+    if not step:
         from ..kernels.templates.adaptive_pool import adaptive_pool_kernel  # not by an import
 
         return address(Program(f"adaptive_{name}", adaptive_pool_kernel(name, dtype), dtype, (), False, True))
     from ..kernels.templates.pool import pool_kernel  # not by an import
 
-    return address(Program(name, pool_kernel(name, dtype), dtype, (), False, True))
+    return address(Program(name, pool_kernel(name, dtype, step), dtype, (), False, True))
 
 
 def counts(windows: Windows) -> list[list[int]]:
@@ -142,7 +142,7 @@ def _pool(op, layouts, attributes):
     units = first.numel // math.prod(first.shape[first.ndim - len(windows.long) :])
     claim, shared_from = thread_shares(COST)
     flags = PARALLEL if units * each >= shared_from else 0
-    code, params = kernel(op.name, first.dtype.name, not windows.kernel), words
+    code, params = kernel(op.name, first.dtype.name, min(windows.stride[-1], 3) if windows.kernel else 0), words
     record = pack_record(code, units, max(1, claim // each), 1, (0,) * len(layouts), flags, params)
     return GeneralPlan(record, (out.template,), layouts)
 

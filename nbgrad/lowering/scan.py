@@ -22,14 +22,15 @@ from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 from .reduce import arranged, arranged_call, in_dtype, runs_as_it_lies, split_at, split_launch
 
+LONG = 32  # elements of a line from which groups of them are quicker: benchmarks/test_forward.py
 _BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64", 16: "complex128"}
 _ACCUMULATORS = {"float32": "float64", "float64": "float64", "complex64": "complex128", "complex128": "complex128"}
 
 
 @late
-def scan_kernel(name: str, source: str, out: str, by_columns: bool) -> int:
+def scan_kernel(name: str, source: str, out: str, by_columns: bool, is_long: bool) -> int:
     """Address of a scan: floats accumulate in float64, integers in int64."""
-    loop = scan_loop(name, source, _ACCUMULATORS.get(source, "int64"), out, by_columns)
+    loop = scan_loop(name, source, _ACCUMULATORS.get(source, "int64"), out, by_columns, is_long)
     return address(Program(f"scan_{name}", loop, None))
 
 
@@ -43,7 +44,7 @@ def scan_plan(name: str, layouts: tuple[Layout, ...], dim: int, out: Layout, rev
     x = layouts[0]
     split = scan_split(name, x, dim)
     by_columns = split[2] > 1
-    code = scan_kernel(name, x.dtype.compute, out.dtype.compute, by_columns)
+    code = scan_kernel(name, x.dtype.compute, out.dtype.compute, by_columns, not by_columns and split[1] >= LONG)
     return GeneralPlan(split_launch(code, split, len(layouts), by_columns, int(reverse)), (out.template,), layouts)
 
 

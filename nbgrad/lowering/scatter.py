@@ -52,7 +52,7 @@ def _scatter_reduced(op, tensors, attributes):
     if x.layout.dtype.is_complex and reduction != "prod":
         raise DTypeError(f"scatter_reduce: complex numbers have no order, got {x.layout.dtype}.")
     index = int64_index("scatter_reduce", attributes["index"], strict=True)
-    out, walk = CALLS["clone_like"](x, copied_layout(x.layout)), walk_to(x.layout, index.layout)
+    out, walk = CALLS["clone_like"](x, copied_layout(op, x.layout)), walk_to(x.layout, index.layout)
     if not attributes["include_self"]:
         nothing = scalar_values(op, x, neutral(reduction, x.layout.dtype))
         write_along("scatter_reduce", out, index, nothing, "set", True, walk, dim)
@@ -66,7 +66,7 @@ def _quick_scatter_reduced(op, layouts, attributes):
     if not attributes["include_self"] or type(index) is not Layout:
         return None
     dim = wrap("scatter_reduce", dim, x.ndim)
-    launch = prepared_write(x, copied_layout(x), index, src, reduction_of(op, attributes), walk_to(x, index), dim)
+    launch = prepared_write(x, copied_layout(op, x), index, src, reduction_of(op, attributes), walk_to(x, index), dim)
     return launch and (lambda x, src, dim, index, *rest: launch(x, index, src))
 
 

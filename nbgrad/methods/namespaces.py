@@ -16,14 +16,14 @@ __all__ = ["Namespace", "module_below", "install_namespaces"]
 
 # A path, and the module whose names are found there; None: only paths below it.
 PLACES: dict[str, str | None] = {
-    "_dynamo": "jit.dynamo",
-    "_dynamo._trace_wrapped_higher_order_op": "jit.dynamo",
-    "_dynamo.eval_frame": "jit.dynamo",
-    "_dynamo.exc": "jit.dynamo",
-    "_dynamo.utils": "jit.dynamo",
+    "_dynamo": "utilities.dynamo",
+    "_dynamo._trace_wrapped_higher_order_op": "utilities.dynamo",
+    "_dynamo.eval_frame": "utilities.dynamo",
+    "_dynamo.exc": "utilities.dynamo",
+    "_dynamo.utils": "utilities.dynamo",
     "_higher_order_ops": "jit",
     "_higher_order_ops.associative_scan": "jit.associative",
-    "_inductor": "jit.dynamo",
+    "_inductor": "utilities.dynamo",
     "_tensor_str": "methods.printing",
     "_jit_internal": "utilities.scripting",
     "_utils": "utilities.flattening",
@@ -49,6 +49,7 @@ PLACES: dict[str, str | None] = {
     "cuda.amp.grad_scaler": "amp.cuda_names",
     "distributed": "utilities.distributed",
     "distributed.device_mesh": "utilities.distributed",
+    "distributed.fsdp": "utilities.distributed",
     "distributed.rpc": "utilities.distributed",
     "dtypes": "base.dtypes",
     "distributions.bernoulli": "distributions",
@@ -102,6 +103,7 @@ PLACES: dict[str, str | None] = {
     "fx.graph_module": "utilities.fx",
     "fx.node": "utilities.fx",
     "fx.proxy": "utilities.fx",
+    "futures": "utilities.futures",
     "grad_mode": "autograd.grad_mode",
     "gradcheck": "autograd.gradcheck",
     "hub": "utilities.hub",
@@ -138,6 +140,9 @@ PLACES: dict[str, str | None] = {
     "nn.parameter": "nn.parameters",
     "nn.parallel.data_parallel": "nn.parallel",
     "nn.parallel.distributed": "nn.parallel",
+    "nn.parallel.parallel_apply": "nn.parallel",
+    "nn.parallel.replicate": "nn.parallel",
+    "nn.parallel.scatter_gather": "nn.parallel",
     "nn.utils.clip_grad": "nn.utils",
     "nn.utils.convert_parameters": "nn.utils",
     "nn.utils.fusion": "nn.fusion",
@@ -187,8 +192,13 @@ PLACES: dict[str, str | None] = {
     "vmap": "batch.vmap",
     "xpu": "backends.absent",
 }
+# Packages whose files hold other names here than in torch, where all of them are: what their paths begin with.
+WHOLES = {"nn": "nn.modules", "distributions": "distributions"}
 # The paths that have others below them.
 PACKAGES = {path.rpartition(".")[0] for path in PLACES}
+
+
+OWN_NAMES: Any = vars(ModuleType)["__dict__"]  # what is really in a module
 
 
 class Namespace(ModuleType):
@@ -203,9 +213,9 @@ class Namespace(ModuleType):
 
     def __init__(self, path: str, source: str | None):
         super().__init__(path, f"The names of nbgrad.{source}." if source else "A package of namespaces.")
-        self.__dict__["__source__"] = source
+        self.__source__ = source
         if path.partition(".")[2] in PACKAGES:
-            self.__dict__["__path__"] = []  # a package, of these modules alone
+            self.__path__: list[str] = []  # a package, of these modules alone
 
     def __getattr__(self, name: str) -> Any:
         below = sys.modules.get(f"{self.__name__}.{name}")
@@ -218,15 +228,23 @@ class Namespace(ModuleType):
                     return getattr(import_module(f"nbgrad.{source}"), name)
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}.")
 
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """The names with their values, for programs that go through ``vars(nbgrad.nn.modules.activation)``."""
+        own: dict[str, Any] = OWN_NAMES.__get__(self)
+        public = [sys.modules.get(f"nbgrad.{source}") for source in self._sources()]
+        return {name: getattr(module, name) for module in public if module for name in getattr(module, "__all__", ())} | own
+
     def _sources(self) -> list[str]:
-        """Where names are looked for: torch's files of layers hold some that lie in another one here, and all are in ``nn``."""
-        source = self.__dict__["__source__"]
+        """Where names are looked for: torch's files of layers hold some that lie in another one here; all are in the package."""
+        source = self.__source__
         if source is None:
             return []
-        return [source, "nn"] if self.__name__.startswith("nbgrad.nn.modules.") else [source]
+        whole = next((place for place, below in WHOLES.items() if self.__name__.startswith(f"nbgrad.{below}.")), None)
+        return [source, whole] if whole else [source]
 
     def __dir__(self) -> list[str]:
-        source = self.__dict__["__source__"]
+        source = self.__source__
         children = {path.rpartition(".")[2] for path in PLACES if f"nbgrad.{path.rpartition('.')[0]}" == self.__name__}
         return sorted({*children, *(dir(import_module(f"nbgrad.{source}")) if source else ())})
 

@@ -241,7 +241,7 @@ ABSENT = (
 )
 PROPERTIES = {name: constant(False, "False: a kind of tensor that this one is not.") for name in ABSENT}
 PROPERTIES |= {"is_cpu": property(lambda x: x.layout.device.type == "cpu", doc="Whether the elements are in the CPU's memory.")}
-PROPERTIES |= {"_cdata": property(id, doc="A number that no other tensor has while this one lives.")}
+PROPERTIES |= {"_cdata": property(lambda x: id(x), doc="A number that no other tensor has while this one lives.")}
 METHODS: dict[str, Callable] = {
     "untyped_storage": untyped_storage,
     "storage": storage,

@@ -6,15 +6,22 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from ..base.dtypes import dtype_of, get_default_dtype
 from ..tensors.layout import layout_of
 from ..tensors.tensor import Tensor, native
 from ..tensors.untyped import UntypedStorage
+from .typed_constructors import constructed
 
 __all__ = ["TypedStorage", "UntypedStorage", "storage"]
 
 
 class TypedStorage:
     """The memory behind a tensor, as a row of numbers: what is written here shows in all tensors that share it.
+
+    Args:
+        args: a size, or numbers, of new memory.
+        wrap_storage: the memory, as bytes, in the place of a new one.
+        dtype, device: of the numbers; the default ones. ``_internal`` is torch's, without effect.
 
     >>> import nbgrad, warnings
     >>> x = nbgrad.tensor([1.0, 2.0, 3.0])
@@ -28,8 +35,15 @@ class TypedStorage:
 
     __slots__ = ("_elements",)
 
-    def __init__(self, elements: Tensor):
-        self._elements = elements
+    def __init__(
+        self, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None, _internal: bool = False
+    ) -> None:
+        dtype = get_default_dtype() if dtype is None else dtype_of(dtype)
+        if wrap_storage is None:
+            wrap_storage = constructed("TypedStorage", dtype, args, device, {}).untyped_storage()
+        memory = wrap_storage.storage
+        layout = layout_of(dtype, (wrap_storage.nbytes() // dtype.itemsize,), None, memory.device)
+        self._elements: Tensor = native.tensor(layout.template, memory, 0, False, None)
 
     @property
     def dtype(self) -> Any:
@@ -72,7 +86,7 @@ class TypedStorage:
 
     def is_shared(self) -> bool:
         """Whether other processes may share it."""
-        return self._elements.is_shared()  # type: ignore[attr-defined]
+        return self._elements.is_shared()
 
     def tolist(self) -> list:
         """The numbers."""
@@ -105,6 +119,4 @@ class TypedStorage:
 def storage(x: Tensor) -> TypedStorage:
     """The memory behind the tensor as numbers of its dtype, with a warning: ``untyped_storage`` is what will stay."""
     warnings.warn("storage(): typed storages are old and will go. Hint: x.untyped_storage().", UserWarning, stacklevel=2)
-    memory = x.untyped_storage()
-    layout = layout_of(x.dtype, (memory.nbytes() // x.element_size(),), None, x.device)
-    return TypedStorage(native.tensor(layout.template, x._storage_, 0, False, None))
+    return TypedStorage(wrap_storage=x.untyped_storage(), dtype=x.dtype)

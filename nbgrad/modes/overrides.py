@@ -23,11 +23,11 @@ from ..base.errors import ArgumentError
 from ..base.function_attributes import attach
 from ..base.grad_mode import mode as grad_mode, special, unusual
 from ..base.locks import new_rlock
-from ..base.overriding import TORCHS, adopt_torch_name, overrides_functions
+from ..base.overriding import OWN, TORCHS, adopt_torch_name, overrides_functions
 from ..graph.edges import accumulator_of
 from ..graph.task import state as pass_state
 from ..tensors.layout import Layout, marked_layout, sparse_marks
-from ..tensors.tensor import ASK, Tensor, put_layout, told_of_subclasses
+from ..tensors.tensor import ASK, Parameter, Tensor, put_layout, told_of_subclasses
 from ..views import base_of
 from .interpreters import Call, Presence, interpret, register, run_plainly
 
@@ -245,7 +245,8 @@ def converted(result: Any, cls: Any) -> Any:
     """Fresh plain tensors in a result, as tensors of a subclass."""
     if type(result) is Tensor:
         if cls is not Tensor:
-            put_layout(result, plain_layout(result) if cls._mark_ is None else marked_layout(plain_layout(result), cls))
+            layout = plain_layout(result)
+            put_layout(result, layout if cls._mark_ is None else marked_layout(layout, cls))
             result.__class__ = cls
         return result
     if type(result) in (tuple, list):
@@ -551,4 +552,6 @@ def install_overrides() -> None:
     }
     for name, member in members.items():
         setattr(Tensor, name, member)
+    for name in (OWN, TORCHS):  # for ``super()``: what is computed from parameters is plain
+        setattr(Parameter, name, staticmethod(function_on_plain))
     register("overrides", Overrides())

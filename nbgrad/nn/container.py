@@ -44,6 +44,8 @@ class _Ordered(_Holder):
         except TypeError:
             raise ArgumentError(f"{type(self).__name__}: an index is {index!r}, expected an int or a slice.") from None
 
+    _get_abs_string_index = _name_at  # torch's name
+
     def _replace(self, members: Iterable[Any]) -> None:
         """Hold ``members`` instead, named by position."""
         for name in self._names():

@@ -32,10 +32,13 @@ def of_channels(name: str, spatial: int, input: Tensor, p: float, training: bool
             "unsqueeze(0) what is one sample."
         )
     elif not samples and input.ndim != spatial + 1:
-        raise ShapeError(
+        told = (
             f"{name}: input has shape {list(input.shape)}, expected {spatial + 2} dimensions, "
             f"or {spatial + 1} of one sample. Hint: dropout takes any shape."
         )
+        if spatial == 1 or input.ndim < 2:
+            raise ShapeError(told)
+        warn_user(told)
     elif not samples:
         out = feature_dropout(input.unsqueeze(0), p, training, inplace)
         return input if inplace or not (training and p) else out.squeeze(0)
@@ -58,10 +61,10 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """``input``, (N, C, H, W), with each channel zeroed with probability ``p`` and the others divided by 1 - p.
 
-    Three dimensions are (N, C, L), with a warning, as in torch.
+    Three dimensions are (N, C, L), and of another number from 2 on the first two are (N, C), with a warning, as in torch.
 
     Raises:
-        ShapeError: another number of dimensions. RangeError: ``p`` is no probability.
+        ShapeError: fewer than 2 dimensions. RangeError: ``p`` is no probability.
 
     >>> import nbgrad
     >>> x = nbgrad.ones(2, 3, 4, 4)
@@ -74,8 +77,10 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """``input``, (N, C, D, H, W) or (C, D, H, W), with each channel zeroed with probability ``p``, the others divided by 1 - p.
 
+    Of another number of dimensions, from 2 on, the first two are (N, C), with a warning, as in torch.
+
     Raises:
-        ShapeError: another number of dimensions. RangeError: ``p`` is no probability.
+        ShapeError: fewer than 2 dimensions. RangeError: ``p`` is no probability.
 
     >>> import nbgrad
     >>> dropout3d(nbgrad.ones(1, 2, 2, 2, 2), 1.0).sum()

@@ -89,16 +89,21 @@ EVERYWHERE = ModuleHooks()
 
 
 class HookTable:
-    """An attribute of Module: the hooks of one kind, by the numbers of their handles, to be looked at, cleared or set anew."""
+    """An attribute of Module: the hooks of one kind, by the numbers of their handles, to be looked at, cleared or set anew.
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    Args:
+        kind: of the hooks.
+        held_by: the method of the module that gives what holds its hooks.
+    """
+
+    def __init__(self, kind: str, held_by: str = "_own_hooks") -> None:
+        self.kind, self.held_by = kind, held_by
 
     def __get__(self, module: Any, owner: Any = None) -> Any:
-        return self if module is None else getattr(module._own_hooks(), self.kind)
+        return self if module is None else getattr(getattr(module, self.held_by)(), self.kind)
 
     def __set__(self, module: Any, hooks: dict) -> None:
-        setattr(module._own_hooks(), self.kind, Hooks(hooks))
+        setattr(getattr(module, self.held_by)(), self.kind, Hooks(hooks))
 
 
 def call_after(hook: ForwardHook, module: Any, args: tuple, kwargs: dict, result: Any) -> Any:

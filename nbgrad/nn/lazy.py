@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import nbgrad
 
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, ShapeError
+from ..tensors.tensor import put_layout
 from .instance_layers import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from .layers import Linear
 from .members import PARAMETER
@@ -25,6 +27,11 @@ __all__ = [
     "LazyModuleMixin",
     "UninitializedParameter",
 ]
+
+
+# What is done to parameters before their shape is known: conversions, and what a state's copy asks.
+WITHOUT_A_SHAPE = """bfloat16 copy_ cpu cuda detach double float half is_complex is_floating_point requires_grad_ share_memory_
+to to_device to_dtype type""".split()
 
 
 class UninitializedParameter(Parameter):
@@ -48,8 +55,18 @@ class UninitializedParameter(Parameter):
             device, dtype: those that it was made with, unless given.
         """
         made = nbgrad.empty(tuple(shape), device=device or self.device, dtype=dtype or self.dtype)
-        self.data = made
         self.__class__ = Parameter  # type: ignore[assignment]  # the object stays, so that optimizers that hold it hold the parameter
+        put_layout(self, self.layout.unmarked())  # nobody is asked about a parameter
+        self.data = made
+
+    @classmethod
+    def __nbgrad_function__(cls, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
+        """Conversions, as of all of a module's parameters; what needs elements is refused."""
+        if func.__name__ not in WITHOUT_A_SHAPE:
+            raise ShapeError(
+                f"{func.__name__}: an UninitializedParameter has no elements yet. Hint: call the module once, with an input."
+            )
+        return super().__nbgrad_function__(func, types, args, kwargs)
 
     @property
     def shape(self) -> Any:  # of tensors an attribute

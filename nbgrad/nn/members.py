@@ -39,8 +39,8 @@ class MemberError(NbgradError, AttributeError):
 class Members(MutableMapping):
     """The attributes of a module that are of some kinds, by name, also those that are None; writing to it writes to the module.
 
-    What is written is taken as it is, whatever it is and without hooks: a step of meta-learning puts computed tensors in the places of
-    parameters. ``setattr`` and ``register_parameter`` are where values are checked.
+    What is written is taken as it is, whatever it is and without hooks: a step of meta-learning puts computed tensors in the places
+    of parameters. ``setattr`` and ``register_parameter`` are where values are checked.
     """
 
     def __init__(self, owner: Any, *kinds: str) -> None:
@@ -58,7 +58,7 @@ class Members(MutableMapping):
 
     def __delitem__(self, name: str) -> None:
         self[name]
-        delattr(self.owner, name)
+        del self.owner.__dict__[name], self.owner._kinds_[name]  # past a __delattr__ of a subclass, which may come from there
 
     def __iter__(self) -> Iterator[str]:
         return iter([name for name, kind in self.owner._kinds_.items() if kind in self.kinds])
@@ -67,11 +67,28 @@ class Members(MutableMapping):
         return sum(1 for _ in self)
 
     def __repr__(self) -> str:
-        return repr(dict(self))
+        return repr(self.copy())
 
     def copy(self) -> dict[str, Any]:
         """A dict of them."""
-        return dict(self)
+        return {name: self.owner.__dict__[name] for name in self}
+
+    # Those of a dict can be gone through in reverse; the mapping's cannot.
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self.copy())
+
+    def keys(self) -> Any:
+        """Their names."""
+        return self.copy().keys()
+
+    def values(self) -> Any:
+        """The members themselves."""
+        return self.copy().values()
+
+    def items(self) -> Any:
+        """Names and members."""
+        return self.copy().items()
 
 
 class MemberTable:

@@ -32,13 +32,22 @@ from .utils import zero_grads
 __all__ = ["IncompatibleKeys", "Module"]
 
 
+def registered_by_getattr(module: Any, name: str) -> Any:
+    """The ``__getattribute__`` of modules whose class has a ``__getattr__``, which is asked for registered attributes."""
+    load = object.__getattribute__
+    if name in load(module, "__dict__").get("_kinds_", ()):
+        return type(module).__getattr__(module, name)
+    return load(module, name)
+
+
 class Module(Stateful, Convertible):
     """A function with parameters. Subclass it, assign parameters and modules as attributes, and define ``forward``.
 
     NOTE [Registration]: the value of a registered attribute lives in the instance's ``__dict__`` like any other, and
     only its kind is kept aside, in ``_kinds_``. So reading ``self.weight`` in ``forward`` is a plain attribute load, and
     there is no second table of values to keep in step. ``_kinds_`` is made by ``__new__``: a subclass that forgets
-    ``super().__init__()`` works.
+    ``super().__init__()`` works. A subclass with a ``__getattr__`` of its own is asked for registered attributes, which in torch
+    are not there: its attributes go through ``registered_by_getattr``, those of no other class do.
 
     Attributes:
         training: True after construction and ``train()``, False after ``eval()``.
@@ -56,6 +65,12 @@ class Module(Stateful, Convertible):
 
     training = True
     _kinds_: dict[str, str]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__getattr__" in vars(cls) and cls.__getattribute__ is object.__getattribute__:
+            cls.__getattribute__ = registered_by_getattr  # type: ignore[method-assign]
+
     _hooks_: ModuleHooks | None = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -144,6 +159,9 @@ class Module(Stateful, Convertible):
     register_backward_hook = register_full_backward_hook
     _forward_pre_hooks, _forward_hooks = HookTable("before_forward"), HookTable("after_forward")  # torch's names
     _backward_pre_hooks, _backward_hooks = HookTable("before_backward"), HookTable("after_backward")
+    _state_dict_pre_hooks = HookTable("before_saving", "_own_state_hooks")
+    _state_dict_hooks = HookTable("after_saving", "_own_state_hooks")
+    _load_state_dict_post_hooks = HookTable("after_loading", "_own_state_hooks")
 
     # Registration
 
@@ -175,7 +193,7 @@ class Module(Stateful, Convertible):
     if not TYPE_CHECKING:  # a checker would take every name for an attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Called for names that are not there, by subclasses as well that look elsewhere then; by programs for registered ones."""
+            """Called for names that are not there; by subclasses that look elsewhere then, and by programs for registered ones."""
             if name in vars(self).get("_kinds_", ()):
                 return vars(self)[name]
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)

@@ -16,8 +16,12 @@ from ..ops.channels import channels_in_steps
 from ..ops.expr import scalar
 from ..ops.kinds import constant_number
 from ..ops.standardise import scaled_in_steps
+from ..tensors.memory_format import DIMENSIONS
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "local_response_norm", "rms_norm"]
+
+
+CHANNELS_LAST = {ndim: form for form, ndim in DIMENSIONS.items()}
 
 
 def scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Sequence[int]) -> Tensor:
@@ -85,6 +89,14 @@ def channel_shape(x: Tensor) -> tuple[int, ...]:
     return (1, x.shape[1], *(1,) * (x.ndim - 2))
 
 
+def by_rows_or_channels(x: Tensor) -> Tensor:
+    """``x`` in memory row by row, or with the channels innermost: the orders that a result may have, as torch's."""
+    if x.layout.contiguous:
+        return x
+    innermost = CHANNELS_LAST.get(x.ndim)
+    return x if innermost is not None and x.is_contiguous(memory_format=innermost) else x.contiguous()
+
+
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -114,6 +126,7 @@ def batch_norm(
     """
     if input.ndim < 2:
         raise ShapeError(f"batch_norm: input is {list(input.shape)}, expected (batch, channels, ...).")
+    input = by_rows_or_channels(input)
     channels = input.shape[1]
     count = input.numel() // max(channels, 1)
     if training and count == 1:

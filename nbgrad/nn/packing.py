@@ -241,9 +241,11 @@ def pad_packed_sequence(
     blank = nbgrad.full((steps * batch, *data.shape[1:]), padding_value, dtype=data.dtype, device=data.device)
     out = blank.index_copy(0, plan.places, data).reshape((steps, batch, *data.shape[1:]))
     lengths = plan.lengths.cpu()
+    if batch_first:
+        out = out.transpose(0, 1)
     if unsorted_indices is not None:
-        out, lengths = out.index_select(1, unsorted_indices), lengths.index_select(0, unsorted_indices.cpu())
-    return out.transpose(0, 1) if batch_first else out, lengths
+        out, lengths = out.index_select(1 - batch_first, unsorted_indices), lengths.index_select(0, unsorted_indices.cpu())
+    return out, lengths
 
 
 def pad_sequence(

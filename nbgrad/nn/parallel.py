@@ -9,7 +9,16 @@ from ..base.errors import NotSupportedError, ShapeError
 from .module import Module
 from .normal_layers import _BatchNorm
 
-__all__ = ["DataParallel", "DistributedDataParallel", "SyncBatchNorm"]
+__all__ = [
+    "DataParallel",
+    "DistributedDataParallel",
+    "SyncBatchNorm",
+    "gather",
+    "parallel_apply",
+    "replicate",
+    "scatter",
+    "scatter_kwargs",
+]
 
 
 class DataParallel(Module):
@@ -45,6 +54,18 @@ class DistributedDataParallel(Module):
         raise NotSupportedError(
             "DistributedDataParallel: there are no process groups. Hint: ask nbgrad.distributed.is_available()."
         )
+
+
+def scatter(*args: Any, **kwargs: Any) -> Any:
+    """Not there, as are ``gather``, ``replicate`` and ``parallel_apply``, which programs use where there are several devices.
+
+    Raises:
+        NotSupportedError: always.
+    """
+    raise NotSupportedError("nn.parallel: nothing is spread over devices. Hint: call the module itself, as DataParallel does.")
+
+
+scatter_kwargs = gather = replicate = parallel_apply = scatter
 
 
 class SyncBatchNorm(_BatchNorm):

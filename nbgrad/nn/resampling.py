@@ -17,6 +17,7 @@ import numpy as np
 import nbgrad
 
 from .. import Tensor
+from ..base.dtypes import uint8
 from ..base.errors import DTypeError, RangeError, ShapeError
 from ..base.user_stack import warn_user
 from ..modes.autocast import casts
@@ -62,7 +63,8 @@ def interpolate(
     """``input`` with other sizes behind its channels.
 
     Args:
-        input: shape ``(batch, channels, *)`` with one to three further dimensions, floating.
+        input: shape ``(batch, channels, *)`` with one to three further dimensions, floating; of the nearest modes any dtype,
+            of "bilinear" and "bicubic" also uint8, with weights of whole numbers, as in Pillow.
         size: the new sizes, or one for all of them.
         scale_factor: instead, what sizes are multiplied by, rounded down.
         mode: "nearest" (as OpenCV finds it), "nearest-exact" (the nearest indeed), "linear", "bilinear", "bicubic", "trilinear", or
@@ -90,7 +92,8 @@ def interpolate(
     if spatial not in MODES[mode]:
         ranks = " or ".join(str(2 + k) for k in MODES[mode])
         raise RankError(f"interpolate: input is {list(input.shape)}, mode {mode!r} expects {ranks} dimensions.")
-    if not (input.dtype.is_floating_point or mode.startswith("nearest")):
+    bytes_too = input.dtype is uint8 and mode in ("bilinear", "bicubic")
+    if not (input.dtype.is_floating_point or mode.startswith("nearest") or bytes_too):
         raise DTypeError(f"interpolate: input is {input.dtype}, mode {mode!r} expects a floating dtype. Hint: input.float().")
     smooth = mode in ("linear", "bilinear", "bicubic", "trilinear")
     if align_corners is not None and not smooth:
@@ -106,8 +109,9 @@ def interpolate(
         return input
     x = input.float() if input.dtype.itemsize == 2 else input
     kind = "area" if mode == "area" else "cubic" if mode == "bicubic" else "linear"
-    for k, (new, scale) in enumerate(zip(sizes, scales)):
-        x = weighted_along(x, 2 + k, (kind, x.shape[2 + k], new, scale, bool(align_corners), antialias))
+    along = bytes_along if bytes_too else weighted_along
+    for k, (new, scale) in sorted(enumerate(zip(sizes, scales)), reverse=bytes_too):  # bytes are rounded after each, rows first
+        x = along(x, 2 + k, (kind, x.shape[2 + k], new, scale, bool(align_corners), antialias))
     return x if x.dtype is input.dtype else x.to(input.dtype)
 
 
@@ -167,6 +171,31 @@ def weighted_along(x: Tensor, dim: int, how: tuple[str, int, int, float | None, 
         term = x.index_select(dim, on_device_of(x, places[:, k])) * on_device_of(x, weights[:, k], x.dtype).reshape(seen)
         total = term if total is None else total + term
     return total
+
+
+def bytes_along(x: Tensor, dim: int, how: tuple[str, int, int, float | None, bool, bool]) -> Tensor:
+    """``weighted_along`` of bytes, by whole numbers, rounded to bytes again."""
+    places, weights, bits = byte_taps(*how)
+    seen = [1] * x.ndim
+    seen[dim] = len(places)
+    total: Any = 1 << (bits - 1)
+    for k in range(places.shape[1]):
+        total = total + x.index_select(dim, on_device_of(x, places[:, k])).int() * on_device_of(x, weights[:, k]).reshape(seen)
+    return (total >> bits).clamp(0, 255).to(uint8)
+
+
+@lru_cache(maxsize=256)
+def byte_taps(*how: Any) -> tuple[np.ndarray, np.ndarray, int]:
+    """Places and weights of ``taps`` as whole numbers of 16 bits, and by how many bits these are too large."""
+    places, weights = taps(*how)
+    weights = weights.copy()
+    for k in range(1, places.shape[1]):  # an element at an end that stands in for others is rounded once
+        again = places[:, k] == places[:, k - 1]
+        weights[again, k] += weights[again, k - 1]
+        weights[again, k - 1] = 0
+    bits = next(k for k in range(22, 0, -1) if k == 1 or int(0.5 + weights.max() * (1 << k)) < 1 << 15)
+    scaled = weights * (1 << bits)
+    return places, np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int32), bits
 
 
 @lru_cache(maxsize=256)

@@ -264,7 +264,7 @@ class Stateful(StateHooked):
                 keys.missing_keys.append(key)
                 continue
             value = nbgrad.asarray(state[key])
-            if value.shape == x.shape:
+            if known_shape(value) == known_shape(x):
                 writes.append(partial(put, name, x, value))
             else:
                 problems.append(f"shape: {key} is {tuple(x.shape)} here and {tuple(value.shape)} in the state")
@@ -350,10 +350,15 @@ def copied(name: str, x: Tensor, value: Tensor) -> None:
     x.copy_(value)
 
 
+def known_shape(x: Tensor) -> tuple[int, ...] | str:
+    """A tensor's shape; of a parameter that waits for one, no text of it."""
+    return "" if hasattr(x, "materialize") else tuple(x.shape)
+
+
 def does_not_fit(module: Any, keys: IncompatibleKeys, problems: list[str]) -> str:
     """The message of a load that is refused."""
     modules = module.named_modules(remove_duplicate=False)
-    shapes = {join(path, name): tuple(x.shape) for path, each in modules for name, x in each._own_state()}
+    shapes = {join(path, name): known_shape(x) for path, each in modules for name, x in each._own_state()}
     lines = [
         *(f"missing: {name} {shapes.get(name, '')}".rstrip() for name in keys.missing_keys),
         *(f"unexpected: {name}" for name in keys.unexpected_keys),
@@ -379,5 +384,5 @@ def put_back(before: list[tuple[Any, str, Tensor, Tensor | None]]) -> None:
     """Undo a load."""
     for module, name, x, copy in before:
         module.__dict__[name] = x
-        if copy is not None and copy.shape == x.shape:
+        if copy is not None and known_shape(copy) == known_shape(x):
             x.copy_(copy)

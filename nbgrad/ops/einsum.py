@@ -47,7 +47,7 @@ def einsum(equation, *operands):
     total, names = terms[0]
     for k, (x, more) in enumerate(terms[1:], start=1):
         later = set(output).union(*(rest for _, rest in terms[k + 1 :]))
-        total, names = contract(total, names, x, more, later)
+        total, names = contract(total, names, x, more, later, output)
     return arranged(total, names, output)
 
 
@@ -118,19 +118,27 @@ def diagonals(x, names: tuple):
     return x, names
 
 
-def contract(x, x_names: tuple, y, y_names: tuple, later: set):
-    """The product of two operands, summed over what nobody asks for later, with the names of its dimensions."""
+def contract(x, x_names: tuple, y, y_names: tuple, later: set, output: tuple):
+    """The product of two operands, summed over what nobody asks for later, with the names of its dimensions.
+
+    Rows and columns of the product come as the result has them, which is contiguous then, as torch's is.
+    """
     x, x_names = without_ones(x, x_names, y, y_names)
     y, y_names = without_ones(y, y_names, x, x_names)
     for name in x_names:
         if name in y_names and x.shape[x_names.index(name)] != y.shape[y_names.index(name)]:
             raise ShapeError(f"einsum: {name!r} names size {x.shape[x_names.index(name)]} and size {y.shape[y_names.index(name)]}.")
-    x, x_names = summed(x, x_names, later.union(y_names))
-    y, y_names = summed(y, y_names, later.union(x_names))
-    batch = tuple(n for n in x_names if n in y_names and n in later)
+    x, x_names = summed(x, x_names, later.union(y_names), output)
+    y, y_names = summed(y, y_names, later.union(x_names), output)
+    batch = ordered((n for n in x_names if n in y_names and n in later), output)
     inner = tuple(n for n in x_names if n in y_names and n not in later)
-    rows = tuple(n for n in x_names if n not in y_names)
-    columns = tuple(n for n in y_names if n not in x_names)
+    rows = ordered((n for n in x_names if n not in y_names), output)
+    columns = ordered((n for n in y_names if n not in x_names), output)
+    if rows + columns != ordered(rows + columns, output):
+        x, x_names, y, y_names, rows, columns = y, y_names, x, x_names, columns, rows
+    names = (*batch, *rows, *columns)
+    if not inner and names != (wanted := ordered(names, output)):
+        return beside(x, x_names, wanted) * beside(y, y_names, wanted), wanted
     if not inner and x.dtype is not y.dtype:  # a product of elements, which may be of two dtypes as x * y
         common = promote_types(x.dtype, y.dtype)
         x, y = x.to_dtype(common), y.to_dtype(common)
@@ -138,8 +146,21 @@ def contract(x, x_names: tuple, y, y_names: tuple, later: set):
     first = (batch,) if batch else ()
     left = grouped(x, x_names, (*first, rows, inner), sizes)
     right = grouped(y, y_names, (*first, inner, columns), sizes)
-    names = (*batch, *rows, *columns)
     return reshaped(left.matmul(right), tuple(sizes[n] for n in names)), names
+
+
+def ordered(names, output: tuple) -> tuple:
+    """Names in the order in which the result has them, behind them those that it has not."""
+    return tuple(sorted(names, key=lambda name: output.index(name) if name in output else len(output)))
+
+
+def beside(x, names: tuple, wanted: tuple):
+    """``x`` with its dimensions in the order of ``wanted``, and of size 1 where it has none."""
+    x = permuted(x, tuple(names.index(name) for name in wanted if name in names))
+    for d, name in enumerate(wanted):
+        if name not in names:
+            x = x.unsqueeze(d)
+    return x
 
 
 def without_ones(x, x_names: tuple, y, y_names: tuple):
@@ -151,10 +172,14 @@ def without_ones(x, x_names: tuple, y, y_names: tuple):
     return x, x_names
 
 
-def summed(x, names: tuple, wanted):
-    """``x`` summed over the dimensions that are not wanted."""
-    dims = tuple(d for d, name in enumerate(names) if name not in wanted)
-    return (x.sum(dims), tuple(n for n in names if n in wanted)) if dims else (x, names)
+def summed(x, names: tuple, wanted, output: tuple):
+    """``x`` summed over the dimensions that are not wanted; the sums come in the order of the result."""
+    if all(name in wanted for name in names):
+        return x, names
+    kept = ordered((name for name in names if name in wanted), output)
+    gone = tuple(name for name in names if name not in wanted)
+    x = permuted(x, tuple(names.index(name) for name in (*kept, *gone)))
+    return x.sum(tuple(range(len(kept), len(names)))), kept
 
 
 def grouped(x, names: tuple, groups: tuple, sizes: dict):
@@ -166,7 +191,7 @@ def grouped(x, names: tuple, groups: tuple, sizes: dict):
 
 def arranged(x, names: tuple, output: tuple):
     """``x`` summed to the result's dimensions, in their order."""
-    x, names = summed(x, names, output)
+    x, names = summed(x, names, output, output)
     return permuted(x, tuple(names.index(n) for n in output))
 
 

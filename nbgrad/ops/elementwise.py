@@ -992,6 +992,7 @@ elementwise(
     {"x": lambda x: scalar.sigmoid(-x)},
     policy="floating",
     node="LogSigmoidBackward0",
+    row_major=True,
     doc="log(sigmoid(x)).",
 )
 elementwise(

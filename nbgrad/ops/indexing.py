@@ -76,6 +76,7 @@ general(
     **INTERNAL,
     node="ScatterBackward0",
     public="scatter",
+    row_major=True,
     doc="x with the elements of src written along dim where index says.",
 )
 general(
@@ -86,6 +87,7 @@ general(
     node="ScatterBackward1",
     constant=True,
     public="scatter",
+    row_major=True,
     doc="x with one value written along dim where index says.",
 )
 general(
@@ -96,6 +98,7 @@ general(
     **INTERNAL,
     node="ScatterAddBackward0",
     public="scatter_add",
+    row_major=True,
     doc="x with the elements of src added along dim where index says.",
 )
 general(
@@ -120,6 +123,7 @@ general(
     node="IndexAddBackward0",
     shows={"alpha": 1},
     public="index_add",
+    row_major=True,
     doc="x with the slices of source added where index says.",
 )
 general(
@@ -130,6 +134,7 @@ general(
     **INTERNAL,
     node="IndexCopyBackward0",
     public="index_copy",
+    row_major=True,
     doc="x with the slices of source written where index says.",
 )
 general(
@@ -198,6 +203,7 @@ elementwise(
     boolean=("mask",),
     complex=True,
     out=False,
+    row_major=True,
     doc="value where mask is true, else x; the dtype is that of x.",
 )
 general(
@@ -224,6 +230,7 @@ general(
     },
     operands=("x", "mask", "source"),
     batched="looped",
+    row_major=True,
     doc="x with consecutive elements of source where mask is true; x and mask broadcast.",
 )
 general(

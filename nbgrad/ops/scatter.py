@@ -60,6 +60,7 @@ general(
     node="ScatterReduceBackward0",
     public="scatter_reduce",
     batched="looped",
+    row_major=True,
     doc="The extremum of x and of the elements of src that index sends there along dim.",
 )
 
@@ -115,5 +116,6 @@ general(
     node="ScatterReduceBackward0",
     public="scatter_reduce",
     batched="looped",
+    row_major=True,
     doc="The product of x and of the elements of src that index sends there along dim.",
 )

@@ -316,7 +316,9 @@ class Optimizer(Hooked):
             optimizer's own, not copies.
         """
         self._before_saving()
-        positions = {id(p): i for i, p in enumerate(self._params())}
+        positions: dict[int, int] = {}
+        for i, p in enumerate(self._params()):
+            positions.setdefault(id(p), i)  # of one that stands in several places the first
         state = {
             "state": {positions[id(p)]: dict(state) for p, state in self.state.items() if state},
             "param_groups": [{**group, "params": [positions[id(p)] for p in group["params"]]} for group in self.param_groups],

@@ -7,12 +7,23 @@ from typing import TYPE_CHECKING, Any
 import nbgrad
 
 from .. import Tensor
-from ..base.dtypes import bool_
+from ..base.dtypes import bool_, int32, int64
 
 if TYPE_CHECKING:
     from .layouts import SparseLayout
 
-__all__ = ["compressed", "found_among", "in_order", "keys", "lines_of", "spread", "stretches", "summed_at"]
+__all__ = [
+    "_convert_indices_from_coo_to_csr",
+    "_convert_indices_from_csr_to_coo",
+    "compressed",
+    "found_among",
+    "in_order",
+    "keys",
+    "lines_of",
+    "spread",
+    "stretches",
+    "summed_at",
+]
 
 
 def keys(at: Tensor, shape: Any) -> Tensor:
@@ -40,6 +51,35 @@ def compressed(lines: Tensor, count: int) -> Tensor:
 def lines_of(begins: Tensor) -> Tensor:
     """The line of each value, of where lines begin."""
     return repeated(begins.diff())
+
+
+def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:  # torch's name
+    """Where each of so many lines begins, of sorted numbers of lines, and where the last ends.
+
+    Args:
+        input: [n], integers. size: how many lines there are. out_int32: whether the result is of int32, else int64.
+
+    >>> _convert_indices_from_coo_to_csr(nbgrad.tensor([0, 0, 2]), 3)
+    tensor([0, 2, 2, 3])
+    """
+    return compressed(input, size).to(int32 if out_int32 else int64)
+
+
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:  # torch's name
+    """The line and the column of each value, in two rows, of where lines begin.
+
+    Args:
+        crow_indices: [lines + 1]. col_indices: [n]. out_int32: as above. transpose: columns before lines.
+
+    >>> _convert_indices_from_csr_to_coo(nbgrad.tensor([0, 2, 2, 3]), nbgrad.tensor([1, 2, 0]))
+    tensor([[0, 0, 2],
+            [1, 2, 0]])
+    """
+    pair = (col_indices, lines_of(crow_indices)) if transpose else (lines_of(crow_indices), col_indices)
+    dtype = int32 if out_int32 else int64
+    return nbgrad.stack([x.to(dtype) for x in pair])
 
 
 def repeated(counts: Tensor) -> Tensor:

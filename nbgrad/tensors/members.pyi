@@ -11,6 +11,7 @@ from ..composites.numbers import Frexp
 from ..creation.generators import Generator
 from ..graph.node import Node, RemovableHandle
 from ..lowering.counts import Histogram
+from ..methods.typed_storage import TypedStorage
 from ..ops.expr import Operators
 from ..ops.extrema import Extrema, Extremum
 from .memory_format import MemoryFormat
@@ -95,6 +96,8 @@ class Members(Operators):
     """The tensor's hooks, ``{id: hook}``, or None."""
     @property
     def _base(self) -> Tensor | None: """The tensor that ``x`` is a view of, or None."""
+    @property
+    def _cdata(self) -> _int: """A number that no other tensor has while this one lives."""
     def _conj(self) -> Tensor: """The complex conjugate, as a view: see is_conj; a real tensor itself."""
     def _constant_(self, op: str, name: str) -> Tensor:
         """A tensor whose values an operation takes for constants: ``x`` without history."""
@@ -883,6 +886,8 @@ class Members(Operators):
              center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None,
              return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
         """The Fourier transforms of overlapping frames of a signal."""
+    def storage(self) -> TypedStorage:
+        """The memory behind the tensor as numbers of its dtype, with a warning: ``untyped_storage`` is what will stay."""
     def sub(self, other: Operand, *, alpha: Number = 1) -> Tensor: """input - alpha * other."""
     def sub_(self, other: Operand, *, alpha: Number = 1) -> Self: """In place: input - alpha * other. See ``sub``."""
     def subtract(self, other: Operand, *, alpha: Number = 1) -> Tensor: """input - alpha * other."""

@@ -351,7 +351,8 @@ class Parameter(Tensor):
             return data.as_parameter(requires_grad)  # type: ignore[attr-defined]
         self = object.__new__(cls)
         self._storage_, self._offset_ = data._storage_, data._offset_
-        put_layout(self, data.layout)
+        # A class of parameters that says what functions mean on it is asked about them, as any subclass is.
+        put_layout(self, data.layout if cls._mark_ is None else layouts.marked_layout(data.layout, cls))
         self._edge_, self._meta_, self._needs_grad_ = None, None, False
         if requires_grad:
             require_differentiable("Parameter", data.layout.dtype)

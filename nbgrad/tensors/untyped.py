@@ -37,6 +37,10 @@ class UntypedStorage:
 
     size = __len__ = nbytes
 
+    def __sizeof__(self) -> int:
+        """What ``sys.getsizeof`` says: the object and the memory that it stands for."""
+        return object.__sizeof__(self) + self.nbytes()
+
     def untyped(self) -> UntypedStorage:
         """Itself."""
         return self
@@ -87,7 +91,8 @@ class UntypedStorage:
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice) and self.storage.device is CPU:
-            return UntypedStorage(wrap_array(self.storage.array.view(np.uint8)[index], self.storage.writable))
+            part = self.storage.array.view(np.uint8)[index]
+            return UntypedStorage(wrap_array(part, self.storage.writable))  # type: ignore[arg-type]
         return self.tolist()[index]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -13,18 +13,45 @@ from ..base.errors import NotSupportedError
 
 __all__ = [
     "DeviceMesh",
+    "FSDPModule",
+    "FullyShardedDataParallel",
     "ProcessGroup",
+    "ReduceOp",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_object",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "broadcast",
+    "broadcast_object_list",
     "destroy_process_group",
+    "fully_shard",
+    "gather",
+    "gather_object",
+    "get_backend",
     "get_rank",
     "get_world_size",
     "init_device_mesh",
     "init_process_group",
+    "irecv",
     "is_available",
     "is_gloo_available",
     "is_initialized",
     "is_mpi_available",
     "is_nccl_available",
     "is_torchelastic_launched",
+    "isend",
+    "monitored_barrier",
+    "new_group",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "scatter",
+    "scatter_object_list",
+    "send",
 ]
 
 
@@ -70,4 +97,25 @@ class DeviceMesh(ProcessGroup):
     """Never made."""
 
 
+class FullyShardedDataParallel(ProcessGroup):
+    """Never made."""
+
+
+class FSDPModule(ProcessGroup):
+    """Never made."""
+
+
+class ReduceOp:
+    """How processes would reduce their tensors: names, for programs that have one as a default."""
+
+    SUM, AVG, PRODUCT, MIN, MAX = "sum", "avg", "product", "min", "max"
+    BAND, BOR, BXOR, PREMUL_SUM = "band", "bor", "bxor", "premul_sum"
+
+
+# What processes of a group do together is imported by name, and called where there is a group.
 destroy_process_group = get_rank = get_world_size = init_device_mesh = init_process_group
+get_backend = new_group = barrier = monitored_barrier = init_process_group
+all_reduce = all_gather = all_gather_object = all_gather_into_tensor = all_to_all = all_to_all_single = init_process_group
+broadcast = broadcast_object_list = reduce = reduce_scatter = reduce_scatter_tensor = init_process_group
+fully_shard = init_process_group
+gather = gather_object = scatter = scatter_object_list = send = recv = isend = irecv = init_process_group

@@ -50,7 +50,7 @@ def refuse(*args: Any, **kwargs: Any) -> NoReturn:
     >>> nbgrad.fx.symbolic_trace(nbgrad.nn.Tanh())
     Traceback (most recent call last):
         ...
-    nbgrad.base.errors.NotSupportedError: fx: programs are not traced symbolically. Hint: nbgrad.jit.trace has the graph of a function.
+    nbgrad.base.errors.NotSupportedError: fx: programs are not traced symbolically. Hint: ...
     """
     raise NotSupportedError("fx: programs are not traced symbolically. Hint: nbgrad.jit.trace has the graph of a function.")
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import Any, Dict, Final, Iterator, List, Optional, Tuple  # noqa: UP035  what programs take from jit.annotations
+from typing import Any, Final, Iterator
 
 import nbgrad
 

@@ -1,4 +1,4 @@
-"""Classes of torch that programs name and nothing here is an instance of: ``SymInt``, of sizes that a compiler keeps open, and others.
+"""Classes of torch that programs name and nothing is an instance of here: ``SymInt``, of sizes that stay open, and others.
 
 Here sizes are ints, and what computes with them are Python's functions.
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 import builtins
 import math
 from typing import Any, NoReturn
+
 from ..base.errors import NotSupportedError
 
 __all__ = [
@@ -32,15 +33,22 @@ __all__ = [
 
 
 class SymInt:
-    """Never made."""
+    """Never made.
+
+    Raises:
+        NotSupportedError: always.
+    """
+
+    def __init__(self, node: Any):
+        raise NotSupportedError(f"{type(self).__name__}: sizes are ints, numbers are Python's. Hint: nbgrad.compile follows them.")
 
 
-class SymFloat:
-    """Never made."""
+class SymFloat(SymInt):
+    """Never made: as ``SymInt``."""
 
 
-class SymBool:
-    """Never made."""
+class SymBool(SymInt):
+    """Never made: as ``SymInt``."""
 
 
 class FlopCounterMode:
@@ -85,7 +93,16 @@ class PyTorchFileReader:
         raise NotSupportedError("PyTorchFileReader: files are not read in parts. Hint: nbgrad.load(path, mmap=True).")
 
 
-sym_float, sym_int, sym_sqrt = builtins.float, builtins.int, math.sqrt
+sym_float, sym_int = builtins.float, builtins.int
+
+
+def sym_sqrt(a: Any) -> float:
+    """The square root of a number.
+
+    >>> sym_sqrt(4)
+    2.0
+    """
+    return math.sqrt(a)
 
 
 def sym_max(a: Any, b: Any) -> Any:

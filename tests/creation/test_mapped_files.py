@@ -51,3 +51,15 @@ def test_gradients_and_empty_files(path):
 def test_what_is_refused(path, call, message):
     with pytest.raises(nbgrad.NbgradError, match=message):
         call(path)
+
+
+def test_memory_that_is_a_file(tmp_path):
+    """Its slices are memory, too, which NumPy and tensors read and write in place; a file that is too short is refused."""
+    (tmp_path / "bytes").write_bytes(bytes(range(8)))
+    memory = nbgrad.UntypedStorage.from_file(str(tmp_path / "bytes"), False, 8)
+    x = nbgrad.asarray(memory[2:6], dtype=nbgrad.uint8)
+    x[0] = 99
+    assert memory.untyped() is memory and memory[2:6].nbytes() == 4
+    assert memory.tolist() == [0, 1, 99, 3, 4, 5, 6, 7] and np.asarray(memory[6:]).tolist() == [6, 7]
+    with pytest.raises(nbgrad.FileError, match="has 8 bytes"):
+        nbgrad.UntypedStorage.from_file(str(tmp_path / "bytes"), nbytes=9)

@@ -308,3 +308,25 @@ def test_capsules_are_taken_once():
         assert y.shape == (3, 2) and x.dtype is y.dtype and not x[0].any()
         with pytest.raises(nbgrad.ArgumentError, match="used before"):
             nbgrad.from_dlpack(capsule)
+
+
+def test_from_numpy_of_what_is_a_tensor_already():
+    """NumPy's functions of tensors give tensors here, which programs for torch make tensors of."""
+    x = nbgrad.tensor([1.0, 2.0], requires_grad=True)
+    assert nbgrad.from_numpy(x) is x
+    assert nbgrad.from_numpy(np.isin(nbgrad.arange(3), np.array([1]))).tolist() == [False, True, False]
+
+
+def test_to_no_device():
+    """``to(None)`` is where the tensor is; a dtype may follow."""
+    x = nbgrad.ones(2)
+    assert x.to(None) is x and x.to(None, nbgrad.float64).dtype is nbgrad.float64 and x.to(device=None) is x
+
+
+def test_what_a_module_is_moved_to():
+    """``_C._nn._parse_to`` takes what ``to`` of a module takes."""
+    parse, x = nbgrad._C._nn._parse_to, nbgrad.ones(1, dtype=nbgrad.float64)
+    cpu = nbgrad.device("cpu")
+    assert parse("cpu", nbgrad.float16, True) == (cpu, nbgrad.float16, True, None)
+    assert parse(x) == (cpu, nbgrad.float64, False, None) and parse(None) == (None, None, False, None)
+    assert parse(memory_format=nbgrad.channels_last)[3] is nbgrad.channels_last

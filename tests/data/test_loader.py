@@ -289,3 +289,18 @@ def test_nothing_is_imported_before_it_is_used():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_passes_through_a_loader_of_a_program():
+    """An iterator asks what it is given under torch's names, so that programs give it loaders of their own."""
+    from nbgrad.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind, _SingleProcessDataLoaderIter
+
+    class Mine:
+        dataset, collate_fn, drop_last, generator, pin_memory = [[1, 2], [3]], staticmethod(list), False, None, False
+        _index_sampler, _auto_collation, _dataset_kind = iter(int, 1), False, _DatasetKind.Iterable
+        _IterableDataset_len_called = None
+
+    assert list(_SingleProcessDataLoaderIter(Mine())) == [[1, 2], [3]]
+    loader = DataLoader(Squares(), batch_size=3)
+    assert isinstance(iter(loader), _BaseDataLoaderIter) and loader._auto_collation
+    assert (loader._dataset_kind, DataLoader(Count(2))._dataset_kind) == (_DatasetKind.Map, _DatasetKind.Iterable)

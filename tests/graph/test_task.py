@@ -400,6 +400,13 @@ def test_logging_hooks_on_a_graph_of_ones_choice(monkeypatch):
     assert len(said) == 3
 
 
+def test_a_program_that_logs_everything_does_not_log_passes(caplog):
+    """A root logger that takes everything is not meant: ``nbgrad.graph`` is to be switched on itself."""
+    with caplog.at_level(logging.DEBUG):
+        nbgrad.ones(2, requires_grad=True).sum().backward()
+    assert not caplog.records
+
+
 def test_an_undefined_gradient_in_the_log(caplog):
     """A node that runs on no gradient says so."""
     with caplog.at_level(logging.DEBUG, logger="nbgrad.graph"):

@@ -949,3 +949,13 @@ def test_a_step_refuses_what_the_unrolled_loop_refuses():
     x, places = nbgrad.ones(3), nbgrad.tensor([0, 7])
     with pytest.raises(nbgrad.errors.DimError, match="take"):
         scan(lambda c, i: ((x.take(i), c + 1)[1], None), nbgrad.zeros(()), places)
+
+
+def test_associative_scans_along_any_dimension():
+    """``dim`` counts the slices, which the function takes without it."""
+    x = nbgrad.arange(1.0, 7.0).reshape(2, 3)
+    assert associative_scan(lambda x, y: x * y, x, dim=-1).tolist() == [[1, 2, 6], [4, 20, 120]]
+    sums, _ = associative_scan(lambda f, g: (f[0] + g[0], f[1] * g[1]), (x, x), 1, reverse=True)
+    assert sums.tolist() == [[6, 5, 3], [15, 11, 6]]
+    with pytest.raises(IndexError, match="dim 2 is out of range"):
+        associative_scan(lambda x, y: x * y, x, dim=2)

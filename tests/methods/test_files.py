@@ -295,6 +295,15 @@ class Failing:
         raise TypeError("not today")
 
 
+def test_a_path_that_no_file_can_have(tmp_path):
+    """An error of the family, which is RuntimeError as torch's, and of files, as Python's ``open`` raises it."""
+    with pytest.raises(RuntimeError, match="save: there is no folder .*missing. Hint: os.makedirs") as missing:
+        nbgrad.save(nbgrad.ones(1), tmp_path / "missing" / "x.pt")
+    with pytest.raises(RuntimeError, match="save: .* is a folder, expected the path of a file.") as folder:
+        nbgrad.save(nbgrad.ones(1), tmp_path)
+    assert isinstance(missing.value, FileNotFoundError) and isinstance(folder.value, IsADirectoryError)
+
+
 def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     """A file that was there stays where a save fails; nothing is left beside it; links and modes are kept."""
     path, link = tmp_path / "x.pt", tmp_path / "link.pt"

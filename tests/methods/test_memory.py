@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -227,6 +229,12 @@ def test_set_to_a_part_of_memory():
         nbgrad.zeros(1).set_(source, 1)
 
 
+def test_memory_counts_as_the_size_of_a_storage():
+    """As tools that sum up a model's memory ask, ``sys.getsizeof`` of a storage grows with it."""
+    few, many = (sys.getsizeof(nbgrad.zeros(count).untyped_storage()) for count in (10, 1000))
+    assert many - few == 4 * 990 and few > 40
+
+
 def test_new_of_a_size():
     """A Size stands for sizes, other sequences for data."""
     x = nbgrad.zeros(2, 3)
@@ -295,3 +303,31 @@ def test_data_of_a_dual_tensor_may_lie_and_be_otherwise():
         tangent = forward_ad.unpack_dual(x).tangent
         assert tangent.dtype is nbgrad.float64 and tangent.stride() == (2,) and tangent.tolist() == [1.0, 2.0, 3.0]
         assert forward_ad.unpack_dual(x.as_strided((2,), (2,), 3)).tangent.tolist() == [2.0, 3.0]
+
+
+def test_typed_storage():
+    """``storage`` is the memory as numbers, shared with the tensor and its views; it is old, and says so."""
+    x = nbgrad.arange(6.0)
+    with pytest.warns(UserWarning, match="typed storages are old"):
+        numbers = x[2:].storage()
+    assert len(numbers) == numbers.size() == 6 and numbers.tolist() == list(numbers) == x.tolist()
+    assert numbers.data_ptr() == x.data_ptr() and numbers.nbytes() == 24 and numbers.element_size() == 4
+    numbers[2] = 9.0
+    assert x[2].item() == numbers[2] == 9.0 and numbers.untyped() == x.untyped_storage()
+    with pytest.warns(UserWarning):
+        assert numbers == x.storage() and not nbgrad.zeros(0).storage() and x.storage() != nbgrad.zeros(6).storage()
+    assert nbgrad.TypedStorage([1, 2]).tolist() == [1.0, 2.0] and len(nbgrad.TypedStorage(3, dtype=nbgrad.int64)) == 3
+    assert numbers.fill_(1.0) is numbers and x.sum().item() == 6.0
+    assert repr(numbers) == "<TypedStorage of 6 numbers of nbgrad.float32 on cpu>" and isinstance(numbers, nbgrad.TypedStorage)
+
+
+def test_a_number_of_each_tensor():
+    """``_cdata`` tells tensors apart, a view from its base too."""
+    x = nbgrad.ones(2)
+    assert x._cdata == x._cdata != x[:]._cdata
+
+
+def test_type_of_the_default_dtype():
+    """``x.type(Tensor)`` converts to the default dtype."""
+    x = nbgrad.tensor([1, 2])
+    assert x.type(nbgrad.Tensor).dtype is x.type("nbgrad.Tensor").dtype is nbgrad.float32

@@ -54,6 +54,17 @@ NAMED = (
     ("utils.data.dataset", "Dataset"),
     ("utils.data.sampler", "Sampler"),
     ("utils.hooks", "RemovableHandle"),
+    ("_dynamo", "config"),
+    ("_dynamo.eval_frame", "OptimizedModule"),
+    ("_higher_order_ops.associative_scan", "associative_scan"),
+    ("_inductor", "config"),
+    ("distributed.device_mesh", "DeviceMesh"),
+    ("fx.graph_module", "GraphModule"),
+    ("jit.annotations", "BroadcastingList2"),
+    ("nn.parallel.distributed", "DistributedDataParallel"),
+    ("utils.cpp_extension", "load"),
+    ("utils.data.dataloader", "_BaseDataLoaderIter"),
+    ("utils.flop_counter", "FlopCounterMode"),
 )
 
 
@@ -588,3 +599,9 @@ def test_a_layer_with_a_function_may_be_pickled():
     """Its activation is the function that it was."""
     layer = nbgrad.nn.TransformerEncoderLayer(4, 2, 8, activation="gelu")
     assert pickle.loads(pickle.dumps(layer)).activation is layer.activation
+
+
+def test_names_of_a_path_as_a_dict():
+    """``vars`` of a path has the names of the module behind it, for programs that look for layers there."""
+    found = vars(importlib.import_module("nbgrad.nn.modules.activation"))
+    assert found["ReLU"] is nbgrad.nn.ReLU and found["__name__"] == "nbgrad.nn.modules.activation"

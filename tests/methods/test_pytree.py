@@ -67,3 +67,16 @@ def test_registered_types():
             pytree.register_pytree_node(Box, None, None)
     finally:
         del registered[Box]
+
+
+def test_types_of_containers():
+    """Which there are, and how each is taken apart and put together."""
+    Point = namedtuple("Point", "x y")
+    for value in ([1, 2], (1, 2), {"a": 1, "b": 2}, OrderedDict(a=1), Point(1, 2)):
+        node = pytree.SUPPORTED_NODES[pytree._get_node_type(value)]
+        assert node.unflatten_fn(*node.flatten_fn(value)) == value and type(value) in pytree.SUPPORTED_NODES
+    assert int not in pytree.SUPPORTED_NODES and {dict, list, tuple} < set(pytree.SUPPORTED_NODES)
+    assert len(pytree.SUPPORTED_NODES) == len(list(pytree.SUPPORTED_NODES))
+    values, keys = pytree._dict_flatten({"a": 1, "b": 2})
+    assert pytree._dict_unflatten(values, keys) == {"a": 1, "b": 2}
+    assert pytree._dict_flatten_with_keys({"a": 1}) == ([("['a']", 1)], ["a"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 
 import numpy as np
@@ -163,6 +164,7 @@ def test_parameters_give_plain_tensors():
 
     for kind in (nbgrad.Parameter, Own):
         assert type(kind(nbgrad.ones(2)) * 2) is nbgrad.Tensor
+        assert type(nbgrad.Tensor._make_subclass(kind, nbgrad.ones(2), True) * 2) is nbgrad.Tensor
 
 
 def test_methods_of_a_subclass():
@@ -507,3 +509,43 @@ def test_functions_are_asked_call_by_call():
     with Names():
         y = Square.apply(x)
     assert names == ["mul"] and type(y) is Metres and nbgrad.grad(y.sum(), x)[0].tolist() == [2, 2]
+
+
+class Operator:
+    """No tensor, but of a type that says what functions mean on it."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func, types, args, kwargs
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("squeeze", lambda e, x: (e, 0)),
+        ("transpose", lambda e, x: (e, 0, 1)),
+        ("logdet", lambda e, x: (e,)),
+        ("isclose", lambda e, x: (e, x)),
+        ("sum", lambda e, x: (e,)),
+        ("matmul", lambda e, x: (x, e)),
+        ("cat", lambda e, x: ([x, e],)),
+        ("cholesky_solve", lambda e, x: (x, e)),
+        ("linalg.solve", lambda e, x: (e, x)),
+        ("linalg.solve", lambda e, x: (x, e)),
+        ("linalg.svd", lambda e, x: (e,)),
+        ("linalg.cholesky", lambda e, x: (e,)),
+        ("nn.functional.linear", lambda e, x: (x, e)),
+    ],
+)
+def test_objects_that_are_no_tensors_are_asked(name, arguments):
+    """Functions of every kind, in ``linalg`` too, ask a type that is no tensor's, as the function that was called."""
+    function = functools.reduce(getattr, name.split("."), nbgrad)
+    given = arguments(Operator(), nbgrad.eye(2))
+    func, types, args, kwargs = function(*given)
+    assert func is function and types == (Operator,) and args == given and not kwargs
+
+
+def test_other_objects_are_refused_as_before():
+    """What is no tensor, and no such type, is an error."""
+    with pytest.raises(nbgrad.ArgumentError, match="squeeze: x must be a Tensor, got object"):
+        nbgrad.squeeze(object(), 0)

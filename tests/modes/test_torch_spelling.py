@@ -27,6 +27,29 @@ def test_subclass():
     assert type(Below([1.0]) + x[:1]) is Below and ("Below", "add") in seen
 
 
+def test_class_of_parameters():
+    """It is asked like any subclass, however it is made; ``super()`` computes plain tensors."""
+    seen = []
+
+    class Seeing(nbgrad.nn.Parameter):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    class Below(Seeing):
+        pass
+
+    for kind in (Seeing, Below):
+        module = nbgrad.nn.Module()
+        module.weight = kind(nbgrad.tensor([1.0, 2.0]))
+        seen.clear()
+        y = nbgrad.exp(module.weight * 2)
+        assert seen == ["mul"] and type(y) is nbgrad.Tensor and [*module.parameters()] == [module.weight]
+        y.sum().backward()
+        assert type(module.weight.grad) is nbgrad.Tensor and module.weight.grad.allclose(2 * y) and module.weight.is_leaf
+
+
 def test_type_that_is_no_tensor():
     """A type of its own is asked, and what functions return for it is what it says."""
 

@@ -41,6 +41,21 @@ LARGE = [
     ((1, 4, 30, 50), (4, 9, 3, 2), ((1, 1), (1, 0), (1, 1), True, (0, 0), 1)),
     ((3, 4, 3, 4), (4, 3, 2, 3), ((4, 3), (1, 2), (1, 2), True, (3, 1), 2)),
     ((2, 2, 2, 3, 2), (2, 2, 2, 2, 3), ((2, 1, 3), (0, 1, 1), (1, 3, 2), True, (1, 2, 0), 1)),
+    # By panels: of one and a half, in groups, several images in a row, in parts, channels in steps, strides, three dimensions.
+    ((2, 18, 5, 19), (24, 18, 3, 3), ((1, 1), (1, 1), (1, 1), False, (0, 0), 1)),
+    ((3, 40, 4, 3), (48, 20, 3, 2), ((1, 1), (1, 0), (2, 1), False, (0, 0), 2)),
+    ((9, 70, 2, 2), (45, 70, 3, 3), ((1, 1), (1, 1), (1, 1), False, (0, 0), 1)),
+    ((2, 20, 7, 9), (20, 47, 3, 3), ((2, 2), (1, 1), (1, 1), True, (1, 0), 1)),
+    ((1, 33, 30, 40), (31, 33, 2, 3), ((3, 2), (2, 1), (1, 2), False, (0, 0), 1)),
+    ((2, 16, 3, 4, 5), (32, 16, 2, 1, 3), ((1, 2, 1), (1, 0, 1), (1, 1, 2), False, (0, 0, 0), 1)),
+    ((2, 96, 3, 7), (96, 96, 3, 3), ((1, 1), (1, 1), (1, 1), False, (0, 0), 1)),
+    # Channel by channel: rows shorter and longer than a vector, both strides, wide padding, one dimension.
+    ((2, 3, 7, 7), (3, 1, 3, 3), ((1, 1), (1, 1), (1, 1), False, (0, 0), 3)),
+    ((2, 3, 5, 40), (3, 1, 3, 3), ((2, 2), (0, 2), (1, 1), False, (0, 0), 3)),
+    ((1, 4, 6, 21), (4, 1, 1, 5), ((2, 2), (3, 1), (1, 1), False, (0, 0), 4)),
+    ((3, 2, 70), (2, 1, 5), ((1,), (4,), (1,), False, (0,), 2)),
+    ((2, 3, 4, 18), (3, 1, 3, 3), ((2, 2), (1, 0), (1, 1), True, (1, 0), 3)),
+    ((2, 3, 9, 11), (3, 1, 3, 3), ((1, 1), (2, 1), (1, 1), True, (0, 0), 3)),
 ]
 
 
@@ -74,6 +89,19 @@ def test_kernels_are_products_of_windows(shape, kernel, values):
     assert math.isclose((g * expected).sum().item(), (found[1] * x.detach()).sum().item(), rel_tol=1e-9, abs_tol=1e-8)
 
 
+@pytest.mark.parametrize("channels", [1, 36])
+def test_infinite_numbers_reach_no_further_than_the_kernel(channels):
+    """What the kernel does not meet stays as it was, however many places are computed side by side."""
+    groups = 5 if channels == 1 else 1
+    x, weight = drawn(1, channels * groups, 9, 20), drawn(channels * groups, channels, 3, 3)
+    before = F.conv2d(x, weight, padding=1, groups=groups)
+    x[:, :, 4, 17] = math.inf
+    after = F.conv2d(x, weight, padding=1, groups=groups)
+    met = nbgrad.zeros(9, 20, dtype=nbgrad.bool)
+    met[3:6, 16:19] = True
+    assert nbgrad.equal(before[:, :, ~met], after[:, :, ~met]) and not after[:, :, met].isfinite().any()
+
+
 @pytest.mark.parametrize("dtype", [nbgrad.float32, nbgrad.float64])
 @pytest.mark.parametrize("padding", [0, 1])
 def test_every_second_element_of_rows_of_all_lengths(dtype, padding):
@@ -85,14 +113,15 @@ def test_every_second_element_of_rows_of_all_lengths(dtype, padding):
         nbgrad.testing.assert_close(found, in_windows(OPS["conv"], (x, weight), settings), rtol=1e-5, atol=1e-5)
 
 
-def test_bits_do_not_depend_on_threads():
+@pytest.mark.parametrize(("channels", "kernel", "groups"), [(4, (6, 4), 1), (90, (80, 90), 1), (40, (40, 1), 40)])
+def test_bits_do_not_depend_on_threads(channels, kernel, groups):
     """Units of work follow from the sizes alone."""
-    x, weight = leaf(drawn(8, 4, 20, 20, dtype=nbgrad.float32)), leaf(drawn(6, 4, 3, 3, dtype=nbgrad.float32))
+    x, weight = leaf(drawn(8, channels, 20, 20, dtype=nbgrad.float32)), leaf(drawn(*kernel, 3, 3, dtype=nbgrad.float32))
     found, before = [], nbgrad.get_num_threads()
     try:
         for threads in (1, 2):
             nbgrad.set_num_threads(threads)
-            out = F.conv2d(x, weight, padding=1)
+            out = F.conv2d(x, weight, padding=1, groups=groups)
             found.append([each.tolist() for each in (out, *nbgrad.grad(out.sin().sum(), (x, weight)))])
     finally:
         nbgrad.set_num_threads(before)
@@ -142,6 +171,20 @@ def test_padding_modes_are_those_of_pad(mode):
     """A module that pads otherwise convolves what ``pad`` gives; even kernels with "same" have the longer side behind."""
     module, x = nn.Conv2d(1, 2, (3, 2), padding="same", padding_mode=mode, dtype=nbgrad.float64), drawn(1, 1, 4, 4)
     nbgrad.testing.assert_close(module(x), F.conv2d(F.pad(x, (0, 1, 1, 1), mode), module.weight, module.bias))
+
+
+@pytest.mark.parametrize("mode", ["zeros", "reflect"])
+def test_layers_derived_from_convolutions_choose_the_weight(mode):
+    """``_conv_forward`` is ``forward`` of another weight, padded as the layer says."""
+
+    class Standardised(nn.Conv2d):
+        def forward(self, input):
+            return self._conv_forward(input, self.weight * 2, None)
+
+    module, x = Standardised(1, 2, (3, 2), padding=(1, 0), padding_mode=mode), drawn(1, 1, 4, 4).float()
+    assert module._reversed_padding_repeated_twice == [0, 0, 1, 1]
+    padded = F.pad(x, module._reversed_padding_repeated_twice, "constant" if mode == "zeros" else mode)
+    nbgrad.testing.assert_close(module(x), F.conv2d(padded, module.weight * 2))
 
 
 SHOWN = [

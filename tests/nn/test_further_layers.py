@@ -5,6 +5,7 @@ Numbers are those that torch 2.13 gave once for the same expressions.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from copy import deepcopy
@@ -722,9 +723,23 @@ def test_parameters_without_a_shape():
     """What a lazy module waits for has no shape and cannot be counted, and says so."""
     weight = nn.LazyLinear(3).weight
     assert str(weight) == "<UninitializedParameter>"
+    assert nn.parameter.is_lazy(weight) and not nn.parameter.is_lazy(nn.Parameter(nbgrad.ones(2)))
+    assert isinstance(weight, nn.parameter.UninitializedTensorMixin)
     for asked in (lambda: weight.shape, weight.numel, weight.size):
         with pytest.raises(nbgrad.ShapeError, match="not known yet"):
             asked()
+
+
+@pytest.mark.parametrize("compute", [lambda w: w.sum(), lambda w: w + 1, nbgrad.exp, nn.init.ones_, lambda w: w.clone()])
+def test_parameters_without_a_shape_compute_nothing(compute):
+    """The sum of no elements would be 0; what a module does to all of its parameters is done to them."""
+    layer = nn.LazyLinear(3)
+    with pytest.raises(nbgrad.ShapeError, match=r"no elements yet\. Hint: call the module once"):
+        compute(layer.weight)
+    weight = copy.deepcopy(layer).double().requires_grad_(False).weight
+    assert weight.dtype is nbgrad.float64 and not weight.requires_grad
+    weight.materialize((3, 2))
+    assert compute(weight).dtype is nbgrad.float64 and type(weight + 1) is nbgrad.Tensor
 
 
 def test_printed_as_in_torch():
@@ -739,3 +754,22 @@ def test_one_element_between_aligned_corners_is_the_first():
     x = wave(1, 1, 3, 4)
     for antialias in (False, True):
         assert F.interpolate(x, (1, 1), mode="bilinear", align_corners=True, antialias=antialias).item() == x[0, 0, 0, 0].item()
+
+
+@pytest.mark.parametrize(
+    ("mode", "antialias", "wide", "high"),
+    [
+        ("bilinear", False, [[9, 100, 194], [163, 102, 41]], [[25, 228], [19, 107], [57, 70], [128, 128]]),
+        ("bilinear", True, [[14, 88, 163], [117, 89, 61]], [[50, 202], [29, 96], [65, 62], [146, 109]]),
+        ("bicubic", False, [[0, 99, 202], [168, 101, 33]], [[11, 255], [3, 98], [47, 55], [110, 159]]),
+        ("bicubic", True, [[0, 86, 174], [120, 88, 55]], [[38, 224], [15, 96], [64, 49], [155, 111]]),
+    ],
+)
+def test_interpolation_of_bytes(mode, antialias, wide, high):
+    """Pictures of uint8 are resized by whole numbers: to the last bit what torch gives; other integers are refused."""
+    x = nbgrad.tensor([[[[0, 50, 200, 255], [10, 20, 30, 40], [255, 0, 255, 0]]]], dtype=nbgrad.uint8)
+    found = F.interpolate(x, (2, 3), mode=mode, antialias=antialias)
+    assert found.dtype is nbgrad.uint8 and found.tolist() == [[wide]]
+    assert F.interpolate(x, (4, 2), mode=mode, antialias=antialias).tolist() == [[high]]
+    with pytest.raises(nbgrad.DTypeError, match="floating"):
+        F.interpolate(x.int(), (2, 3), mode=mode)

@@ -271,3 +271,9 @@ def test_tables_of_hooks():
     layer._forward_hooks.clear()
     layer._forward_pre_hooks = {}
     assert layer(nbgrad.ones(1)).tolist() == [1.0]
+    layer.register_state_dict_post_hook(lambda module, state, prefix, metadata: state.update(seen=1))
+    (hook,) = layer._state_dict_hooks.values()
+    hook(layer, state := {}, "", {})
+    assert state == {"seen": 1} and not layer._state_dict_pre_hooks and not layer._load_state_dict_post_hooks
+    layer._state_dict_hooks.clear()
+    assert not layer.state_dict()

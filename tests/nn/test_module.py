@@ -369,6 +369,15 @@ def test_tables_of_members_can_be_set(kind):
     assert not hasattr(module, {"parameters": "weight", "buffers": "running_mean", "modules": "inner"}[kind])
 
 
+def test_tables_of_members_are_read_like_dicts():
+    module = nn.Sequential(nn.ReLU(), nn.Tanh())
+    first, second = module
+    table = module._modules
+    assert [*reversed(table)] == [*reversed(table.keys())] == ["1", "0"]
+    assert [*reversed(table.items())] == [("1", second), ("0", first)]
+    assert [*table.values()] == [first, second] and table.copy() == {"0": first, "1": second} and table == table.copy()
+
+
 def test_buffers_of_a_table_that_is_set_stay_as_persistent_as_they_were():
     module = nn.Module()
     module.register_buffer("kept", nbgrad.zeros(1))
@@ -461,6 +470,72 @@ def test_attributes_that_are_looked_for_elsewhere():
     assert wrapped.out_features == 3 and wrapped.weight is wrapped.module.weight
     with pytest.raises(AttributeError, match="'Linear' object has no attribute 'depth'"):
         wrapped.depth
+
+
+class Asked(nn.Module):
+    """A module that notes which of its registered attributes are asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+        self.scale = nn.Parameter(nbgrad.tensor(2.0))
+        self.layer = nn.Linear(2, 1)
+
+    def __getattr__(self, name):
+        found = super().__getattr__(name)
+        self.names.append(name)
+        return found
+
+    def forward(self, x):
+        return self.layer(x) * self.scale
+
+
+@pytest.mark.parametrize("kind", [Asked, type("Derived", (Asked,), {})])
+def test_a_class_with_getattr_is_asked_for_what_is_registered(kind):
+    """Parameters and modules are asked for, and nothing else is; tables, copies and conversions are as of other modules."""
+    module = copy.deepcopy(kind())
+    module.names.clear()
+    module(nbgrad.ones(1, 2))
+    assert module.names == ["layer", "scale"]
+    assert list(module.state_dict()) == ["scale", "layer.weight", "layer.bias"] and list(module._modules) == ["layer"]
+    assert module.double().scale.dtype is nbgrad.float64
+    with pytest.raises(AttributeError, match="has no attribute 'depth'"):
+        module.depth
+    with nbgrad.func.modules.replaced(module, {"scale": nbgrad.zeros(())}):
+        assert module(nbgrad.ones(1, 2, dtype=nbgrad.float64)).item() == 0
+    assert module.scale.item() == 2
+
+
+def test_getattr_called_by_name():
+    """``module.__getattr__(name)`` finds what is registered, and nothing else."""
+    layer = nn.Linear(2, 1)
+    assert layer.__getattr__("weight") is layer.weight
+    with pytest.raises(AttributeError):
+        layer.__getattr__("in_features")
+
+
+def test_a_class_whose_deletion_goes_by_the_tables():
+    """``del self._parameters[name]`` in a class's own ``__delattr__`` does not come back to it."""
+
+    class Own(nn.Module):
+        def __delattr__(self, name):
+            del self._parameters[name]
+
+    module = Own()
+    module.weight = nn.Parameter(nbgrad.ones(1))
+    del module.weight
+    assert not list(module.parameters()) and not hasattr(module, "weight")
+
+
+@pytest.mark.parametrize("convert", ["cpu", "float", "double", "half", "bfloat16"])
+def test_conversions_do_not_go_through_to(convert):
+    """A class whose ``to`` calls another conversion."""
+
+    class Own(nn.Linear):
+        def to(self, *targets, **options):
+            return getattr(self, convert)()
+
+    assert Own(2, 1).to("anything").weight.dtype.is_floating_point
 
 
 def test_compiled_where_it_is():

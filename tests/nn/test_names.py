@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 import nbgrad
@@ -97,5 +99,11 @@ def test_what_is_not_there_says_so():
     assert not isinstance(nn.Tanh(), nn.parallel.DistributedDataParallel)
     with pytest.raises(NotSupportedError, match="is_available"):
         nn.parallel.DistributedDataParallel(nn.Tanh())
+    with pytest.raises(NotSupportedError, match="over devices"):
+        importlib.import_module("nbgrad.nn.parallel.scatter_gather").scatter(nbgrad.ones(2), [0, 1])
+    assert not isinstance(nn.Tanh(), nbgrad.distributed.fsdp.FSDPModule)
+    assert nbgrad.distributed.ReduceOp.SUM != nbgrad.distributed.ReduceOp.MAX
+    with pytest.raises(NotSupportedError, match="no process groups"):
+        nbgrad.distributed.all_reduce(nbgrad.ones(2))
     with pytest.raises(NotSupportedError, match="no process groups"):
         nbgrad.distributed.init_process_group("gloo")

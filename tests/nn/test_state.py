@@ -183,3 +183,18 @@ def test_a_module_that_waits_takes_shapes_from_a_state(lazy, plain):
     x = nbgrad.randn(4, 3, 1) if isinstance(other, nn.Conv1d) else nbgrad.randn(4, 3)
     assert module.load_state_dict(other.state_dict()) == ([], [])
     assert module(x).tolist() == other(x).tolist() and type(module) is type(other) and repr(module) == repr(other)
+
+
+def test_parameters_that_wait_for_a_shape_in_layers_of_a_program():
+    """What is missing is said without their shape; a layer that waits takes the state of one that waits."""
+
+    class Waiting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.UninitializedParameter()
+
+    layer = Waiting()
+    assert str(layer.load_state_dict({"weight": nn.UninitializedParameter()})) == "<All keys matched successfully>"
+    with pytest.raises(ShapeError, match="missing: weight\n"):
+        layer.load_state_dict({})
+    assert isinstance(layer.weight, nn.UninitializedParameter)

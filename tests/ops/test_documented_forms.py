@@ -53,6 +53,8 @@ def test_segments_between_offsets():
     """Offsets say where segments begin; what lies behind the last is left out if that is not looked at."""
     x = nbgrad.arange(5.0)
     assert nbgrad.segment_reduce(x, "sum", offsets=nbgrad.tensor([0, 1, 5])).tolist() == [0.0, 10.0]
+    assert nbgrad._segment_reduce(x, "amax", offsets=nbgrad.tensor([0, 1, 5])).tolist() == [0.0, 4.0]
+    assert nbgrad.segment_reduce(x, "amin", offsets=nbgrad.tensor([0, 1, 5])).tolist() == [0.0, 1.0]
     assert nbgrad.segment_reduce(x, "sum", offsets=nbgrad.tensor([0, 1, 3]), unsafe=True).tolist() == [0.0, 3.0]
     with pytest.raises(nbgrad.RangeError, match="a sum of 5"):
         nbgrad.segment_reduce(x, "sum", offsets=nbgrad.tensor([0, 1, 3]))
@@ -143,3 +145,18 @@ def test_weights_of_convolutions_in_another_order():
     nn.utils.convert_conv3d_weight_memory_format(model, nbgrad.channels_last_3d)
     assert model[2].weight.stride() == (16, 1, 8, 4, 2)
     assert all(layer.weight is weight and weight.tolist() == x for layer, weight, x in zip(model, weights, values))
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "floor", "trunc"), [(7, 2, 3, 3), (-7, 2, -4, -3), (7.5, 2, 3.0, 3.0), (True, 2, 0, 0)], ids=str
+)
+def test_rounded_quotients_of_numbers_alone(x, y, floor, trunc):
+    """They are tensors without dimensions, of the numbers' kind; there is no quotient by the integer 0."""
+    for found, expected in (
+        (nbgrad.div(x, y, rounding_mode="floor"), floor),
+        (nbgrad.floor_divide(x, y), floor),
+        (nbgrad.div(x, y, rounding_mode="trunc"), trunc),
+    ):
+        assert (found.item(), type(found.item())) == (expected, type(expected))
+    with pytest.raises(nbgrad.DivisionError):
+        nbgrad.floor_divide(7, 0)

@@ -118,11 +118,11 @@ def test_a_python_number_is_a_zero_dimensional_operand(name):
 
 @pytest.mark.parametrize("name", [name for name in ELEMENTWISE if not OPS[name].predicate])
 def test_the_result_keeps_the_memory_order(name):
-    """The result of a transposed operand is laid out like it, as torch's."""
+    """The result of a transposed operand is laid out like it, as torch's, unless the declaration says that it is row-major."""
     row = SAMPLES[name]
     call = Case(tuple((2, 3) if isinstance(x, tuple) else x for x in row.calls[0].operands), {})
     out = run(row, [placed(x, transposed) for x in row.arrays(call, dtype_for(name))], call)[0]
-    assert out.stride() == (1, 2)
+    assert out.stride() == ((3, 1) if OPS[name].row_major else (1, 2))
     assert tensors(row, call, dtype_for(name))[0].stride() == (3, 1)
 
 

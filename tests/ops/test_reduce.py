@@ -387,6 +387,22 @@ def test_scans_equal_numpys(dim):
     np.testing.assert_array_equal(result.numpy(), whole.cumsum(dim))
 
 
+@pytest.mark.parametrize("length", [31, 32, 33, 34, 35, 100])
+def test_scans_of_long_lines(length):
+    """Groups of elements and what is left behind them: both ways, exclusive (the cotangents), large and small on the way."""
+    array = (1 + drawn(3, length) / length).astype(np.float32)
+    array[0, ::2], array[0, 1::2] = 2e38, 5e-39
+    array[1, 7] = 0
+    x, wide = (nbgrad.tensor(each, requires_grad=True) for each in (array, array.astype(np.float64)))
+    for scan, rows in ((nbgrad.cumsum, slice(1, 3)), (nbgrad.cumprod, slice(3))):
+        result, expected = (scan(each[rows], 1) for each in (x, wide))
+        np.testing.assert_allclose(result.detach().numpy(), expected.detach().numpy().astype(np.float32), rtol=1e-6)
+        got, wanted = (nbgrad.grad(y[-2:].sum(), z)[0].numpy() for y, z in ((result, x), (expected, wide)))
+        np.testing.assert_allclose(got, wanted, rtol=1e-5)
+    got, wanted = (nbgrad.grad(each[1:].prod(1).sum(), each)[0].numpy() for each in (x, wide))
+    np.testing.assert_allclose(got, wanted, rtol=1e-5)
+
+
 @pytest.mark.parametrize("descending", [False, True])
 def test_sort_is_stable_and_puts_nan_with_the_greatest(descending):
     """Equal elements keep their order in both directions."""

@@ -410,3 +410,11 @@ def test_adam_with_decoupled_decay_is_adamw():
             optimizer.step()
         found.append(x.tolist())
     assert found[0] == found[1] != found[2]
+
+
+def test_a_parameter_in_several_groups_has_its_first_position():
+    """Positions are counted over all groups; one parameter has one of them in all."""
+    p, q = nbgrad.ones(1, requires_grad=True), nbgrad.ones(1, requires_grad=True)
+    optimizer = optim.SGD([{"params": [p]}, {"params": [q]}], lr=0.1)
+    optimizer.param_groups.extend(optimizer.param_groups)
+    assert [group["params"] for group in optimizer.state_dict()["param_groups"]] == [[0], [1], [0], [1]]

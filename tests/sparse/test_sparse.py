@@ -232,3 +232,14 @@ def test_gradients_of_sparse_leaves_are_sparse():
     (p @ Y).sum().backward()
     nbgrad.optim.SGD([p], lr=1.0).step()
     assert p.requires_grad and same(p.detach(), DENSE - (DENSE != 0) * Y.sum(1)) and p.grad.is_sparse
+
+
+def test_indices_of_rows_and_of_where_they_begin():
+    """Each is made of the other, as int64 or int32."""
+    begins = nbgrad._convert_indices_from_coo_to_csr(nbgrad.tensor([0, 0, 2, 3]), 5)
+    assert begins.tolist() == [0, 2, 2, 3, 4, 4] and begins.dtype is nbgrad.int64
+    columns = nbgrad.tensor([1, 2, 0, 4])
+    assert nbgrad._convert_indices_from_csr_to_coo(begins, columns).tolist() == [[0, 0, 2, 3], [1, 2, 0, 4]]
+    turned = nbgrad._convert_indices_from_csr_to_coo(begins, columns, transpose=True, out_int32=True)
+    assert turned.tolist() == [[1, 2, 0, 4], [0, 0, 2, 3]] and turned.dtype is nbgrad.int32
+    assert nbgrad._convert_indices_from_coo_to_csr(nbgrad.tensor([0]), 1, out_int32=True).dtype is nbgrad.int32

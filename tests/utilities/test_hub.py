@@ -57,3 +57,12 @@ def test_models_of_a_folder(tmp_path):
         hub.load(tmp_path / "no", "net", source="local")
     with pytest.raises(NotSupportedError, match='source="local"'):
         hub.load("owner/name", "net")
+
+
+def test_progress_of_downloads(capsys):
+    """It counts what is told or gone through, and says so on the error stream unless it is disabled."""
+    with hub.tqdm(total=2e6, desc="net") as progress:
+        progress.update(1_000_000)
+    assert capsys.readouterr().err == "\rnet: 1.0 of 2.0 MB\n"
+    assert list(hub.tqdm([1, 2], disable=True)) == [1, 2] and capsys.readouterr().err == ""
+    assert hub.HASH_REGEX.search("net-0123abcd.pth")[1] == "0123abcd"

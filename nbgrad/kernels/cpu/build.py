@@ -33,7 +33,9 @@ WALKING = tuple("at_" + name for name in POINTER_TYPES)
 WORDS = ("word", "run_kernel", "stack", "pointer_word", "set_word", "call_c", "quotient")
 TILES = tuple(f"{listed}tile_{name}" for listed in ("", "listed_", "outer_") for name in ("float32", "float64"))
 TURNS = tuple(f"turn_{size}" for size in (1, 2, 4, 8, 16))
-CHANNELS = tuple(f"{which}_{name}" for which in ("depthwise", "depthwise_transposed", "depthwise_weight") for name in ("float32", "float64"))
+CHANNELS = tuple(
+    f"{which}_{name}" for which in ("depthwise", "depthwise_transposed", "depthwise_weight") for name in ("float32", "float64")
+)
 INTRINSICS = (*POINTERS, *WALKING, *WORDS, *TILES, *CHANNELS, *TURNS, "few", "abreast", "eight_wide", "one_by_one")
 
 COMPILER_VERSION = 4  # of what ``kernels/compiler`` makes of a program: raised with it, so that no older object is taken

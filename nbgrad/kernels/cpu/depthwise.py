@@ -103,12 +103,13 @@ class Writer(Tile):
         """Write a vector where the mask has places."""
         self.builder.call(self.masked_store, [value, self.at(base, index), ir.Constant(I32, self.size), mask])
 
-    def shuffled(self, x: Any, y: Any, order: list[int]) -> Any:
+    def shuffled(self, pair: list[Any], order: list[int]) -> Any:
         """Elements of two vectors by their numbers."""
+        x, y = pair
         return self.builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, self.count), order))
 
     def masks_of(self, first: Any) -> list[list[Any]]:
-        """For each column of the kernel the masks of what is read of the long side for places of the short side from ``first`` on."""
+        """For each column of the kernel which numbers of the long side there are, for the short side from ``first`` on."""
         begin = self.builder.sub(self.builder.mul(first, whole(self.stride)), self.beside)
         return [
             [self.within(self.builder.add(begin, whole(k + part * self.count)), self.wide) for part in range(self.stride)]
@@ -118,7 +119,7 @@ class Writer(Tile):
     def read(self, base: Any, index: Any, masks: list[Any]) -> Any:
         """A vector of the long side, one number for each place of the short side."""
         parts = [self.load(base, self.builder.add(index, whole(k * self.count)), mask) for k, mask in enumerate(masks)]
-        return parts[0] if self.stride == 1 else self.shuffled(*parts, [2 * k for k in range(self.count)])
+        return parts[0] if self.stride == 1 else self.shuffled(parts, [2 * k for k in range(self.count)])
 
     def long_row(self, y: Any, k: int) -> tuple[Any, Any]:
         """The row that a row of the kernel meets, and whether there is one."""
@@ -181,7 +182,7 @@ class Writer(Tile):
                 values = [builder.load(total) for total in totals]
                 if stride > 1:  # in turns
                     order = [k // 2 + k % 2 * count for k in range(2 * count)]
-                    values = [self.shuffled(*values, order[:count]), self.shuffled(*values, order[count:])]
+                    values = [self.shuffled(values, order[:count]), self.shuffled(values, order[count:])]
                 line = builder.mul(row, self.wide)
                 for value, place, mask in zip(values, firsts, kept):
                     self.store(value, out, builder.add(line, place), mask)
@@ -213,7 +214,7 @@ class Writer(Tile):
         half = self.count // 2
         while half:
             order = [(k + half) % self.count for k in range(self.count)]
-            value = self.builder.fadd(value, self.shuffled(value, value, order))
+            value = self.builder.fadd(value, self.shuffled([value, value], order))
             half //= 2
         return self.builder.extract_element(value, ir.Constant(I32, 0))
 

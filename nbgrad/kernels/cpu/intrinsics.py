@@ -44,13 +44,14 @@ def intrinsics(intrinsic: Callable, types: Any) -> dict[str, Any]:
         row) times the vectors at ``base``, and ``lead`` bytes on for each term; both counts and 1 are literals, terms at least 1
     listed_tile_T                           the same with ``lead`` an address: for each term bytes from ``base``, and which number
     outer_tile_T(rows, vectors, out, down, base, table, weights, terms)
-        add to vectors of rows so many terms: of each row a number (they lie side by side) times the vectors of the term; where these
-        begin, in bytes from ``base`` and from ``weights``, is in ``table`` for each term; literals as above
-    depthwise_T(rows, columns, stride, odd, out, x, weights, first, sizes...), depthwise_transposed_T(..., out, y, weights, first, ...),
-    depthwise_weight_T(..., out, x, y, images, far, near, ...)
-        one channel by one kernel: its short side, its long side, its sums of weights over images that lie ``far`` and ``near`` bytes
-        apart; the literals are the kernel's size, the stride and whether the padding beside is odd, which the transpose asks for;
-        sizes are height and width of the long and of the short side, then the padding above and beside
+        add to vectors of rows (``down`` bytes apart) so many terms: of each row a number times the vectors of the term. For
+        each ``table`` has where the numbers, which lie side by side, and the vectors begin, in bytes from ``base`` and ``weights``
+    depthwise_T(rows, columns, stride, odd, out, x, weights, first, sizes...)
+        the short side of one channel by one kernel, whose size, with the stride and whether the padding beside is odd (as only the
+        transpose asks), are literals; sizes: height and width of the long and of the short side, then padding above and beside
+    depthwise_transposed_T(..., out, y, weights, first, sizes...)                  the long side
+    depthwise_weight_T(..., out, x, y, images, far, near, sizes...)
+        the sums of weights over images that lie ``far`` bytes apart on the long side, and ``near`` on the short side
     every_second_T(to, source, count)       elements 0, 2, 4, ... of ``source``, side by side at ``to``
     turn_SIZE(target, down, source, across)
         eight lines of eight elements of so many bytes, ``across`` bytes apart, become columns of lines ``down`` apart; four by four

@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from .emit import lanes, widest_vectors
 
-__all__ = ["make_outer_tile", "make_tile", "most_rows"]
+__all__ = ["make_outer_tile", "make_tile", "most_rows", "most_vectors"]
 
 I64 = ir.IntType(64)
 
@@ -110,6 +110,11 @@ def make_tile(intrinsic: Callable, types: Any, name: str, listed: bool) -> Any:
         return types.void(rows, vectors, *[word] * 7), generate
 
     return intrinsic(tile)
+
+
+def most_vectors() -> int:
+    """How many vectors of four rows a tile may have: their sums, a line of vectors and a number are in registers."""
+    return 4 if widest_vectors() == "AVX512" else 3
 
 
 def most_rows() -> int:

@@ -61,10 +61,10 @@ for c in range(kernel_2):
     last = min(count, (wide - 1 - at) // step + 1) if wide - 1 - at >= 0 else 0
 """
 # The elements that windows have at one place, all inside.
-TAPS = f"""{TAP}    if step == 2:
+TAPS = f"""{TAP}    if EVERY == 2:
         for k in few(last - first):
             STEP_2
-    elif step == 1:
+    elif EVERY == 1:
         for k in few(last - first):
             STEP_1
     else:
@@ -81,7 +81,7 @@ for k in few(count):
 # Where windows begin at every second element, those in even places are brought side by side, and those in odd ones: vectors of
 # elements that lie apart are made once for all places of a window, and then only there.
 HALVED = f"""
-if step == 2:
+if EVERY == 2:
     pairs = (end - begin) // 2
     for k in few(pairs):
         halves[k], halves[HALF + k] = folded[2 * k], folded[2 * k + 1]
@@ -171,7 +171,7 @@ if origin + 2 * pairs < end:
 """
 HALF = SPAN // 2 + 32  # some more than the windows have, for those behind them
 BESIDE = """
-if step == 2:
+if EVERY == 2:
     for k in few(count):
         given[k] = g[k]
     for k in range(count, count + 16):
@@ -186,20 +186,27 @@ def matching(each: str, operand: int, apart: str = "") -> str:
     """What is done where the greatest of every window is found; ``apart``: where windows begin at every second element."""
     steps, before = stepped(MATCH + each), FREE
     if apart:
-        steps = f"\nif (step == 2) & (kernel_2 > 2):{indent(apart, ' ' * 4)}else:{indent(steps, ' ' * 4)}"
+        steps = f"\nif (EVERY == 2) & (kernel_2 > 2):{indent(apart, ' ' * 4)}else:{indent(steps, ' ' * 4)}"
         before += BESIDE
     loops = MATCHED.replace("OPERAND", str(operand)) + indent(steps, " " * 12)
     return folding("-INF", GREATER, operand) + before + MET.replace("EACH", loops.lstrip())
 
 
+# Windows that lie side by side and leave nothing out: what they share is written, where it is added elsewhere.
+TILED = """(kernel_0 == stride_0) & (kernel_1 == stride_1) & (kernel_2 == step) & (planes * stride_0 == deep)
+    tiled = tiled & (rows * stride_1 == high) & (columns * step == wide) & (padding_0 + padding_1 + shift == 0)"""
 SHARED = """
 TAKEN
 for k in few(end - begin):
     folded[k] = T(0.0)
 """
 ADDED = """x = at_T(pointer_word(args, 1), (((unit * deep + i) * high + j) * wide + begin) * SIZE)
-            for k in few(end - begin):
-                x[k] += folded[k]"""
+            if tiled:
+                for k in few(end - begin):
+                    x[k] = folded[k]
+            else:
+                for k in few(end - begin):
+                    x[k] += folded[k]"""
 TEXTS = {
     "max_pool": in_head(LINE.replace("PLACE", "1") + folding("-INF", GREATER, 2)),
     "avg_pool": in_head(LINE.replace("PLACE", "1") + folding("0.0", "A + B", 2) + OVER.replace("GIVEN", "line[k]")),
@@ -209,8 +216,8 @@ TEXTS = {
         + SHARED.replace("TAKEN", "")
         + stepped("folded[at - begin + PLACE] += line[first + k]")
         + MET.replace("EACH", ADDED),
-        NOTHING,
-        "line = at_T(stack(STACK), 0)",
+        "if not tiled:\n            " + NOTHING.replace("\n", "\n    "),
+        "line = at_T(stack(STACK), 0)\n    tiled = " + TILED,
     ),
     "max_pool_places": in_head(
         "places = at_int64(pointer_word(args, 1), (((unit * planes + z) * rows + y) * columns + low) * 8)\n"
@@ -233,11 +240,15 @@ TEXTS = {
 
 
 @cache
-def pool_kernel(name: str, dtype: str) -> Callable:
-    """The kernel of an operation for a real dtype."""
-    sizes = {"STACK": STACK, "PAIRS": 16 * HALF, "HALF": HALF}
+def pool_kernel(name: str, dtype: str, step: int) -> Callable:
+    """The kernel of an operation for a real dtype.
+
+    Args:
+        step: the stride along rows, 3 for all from there on: code for others makes loops slower.
+    """
+    sizes = {"STACK": STACK, "PAIRS": 16 * HALF, "HALF": HALF, "EVERY": step}
     text = TEXTS[name]
     for word, size in sizes.items():
         text = text.replace(word, str(size))
     text = in_dtype(text, dtype)
-    return late_text(text, f"{name} {dtype}", {}, "kernel")[0]
+    return late_text(text, f"{name} {dtype} {step}", {}, "kernel")[0]

@@ -101,15 +101,17 @@ def products(start, stop, args):
             for j in few(columns):
                 to[j] = b[j]
     vectors = columns // LANES
-    parts = max((vectors + WIDE - 1) // WIDE, 1)
-    wide = (vectors + parts - 1) // parts
-    for low in range(0, vectors, max(wide, 1)):
-        row = start
-        while row < stop:
-            many = 4 if stop - row >= 4 else 1
-            to, moved = out + row * down + low * LANES * SIZE, w + low * LANES * SIZE
-            add_terms(many, min(wide, vectors - low), to, down, moved, lead, x + row * across, across, terms)
-            row += many
+    parts, tiled = max((vectors + MOST_VECTORS - 1) // MOST_VECTORS, 1), start + (stop - start) // 4 * 4
+    wide = max((vectors + parts - 1) // parts, 1)
+    for low in range(0, vectors, wide):
+        line = w + low * LANES * SIZE
+        for row in range(start, tiled, 4):
+            to = out + row * down + low * LANES * SIZE
+            add_terms(4, min(wide, vectors - low), to, down, line, lead, x + row * across, across, terms)
+    for low in range(0, vectors, 8):
+        for row in range(tiled, stop):
+            to, line = out + row * down + low * LANES * SIZE, w + low * LANES * SIZE
+            add_terms(1, min(8, vectors - low), to, down, line, lead, x + row * across, across, terms)
     first, rest = max(columns - LANES, 0), columns - vectors * LANES
     row = stop if rest == 0 else start
     while row < stop:

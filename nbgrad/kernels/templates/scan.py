@@ -51,6 +51,28 @@ def kernel(start, stop, args):
             j = length - 1 - r if reverse != 0 else r
             BODY
 """
+# The same of a long line by groups of four, whose own totals come first, so that one operation in four waits for the one before.
+# For accumulators that are wider than the elements: in those, four of them neither overflow nor vanish.
+SCAN_GROUPS = """
+def kernel(start, stop, args):
+    record = pointer_word(args, 0)
+    length, reverse = word(record, 0), word(record, 3)
+    by = -1 if reverse != 0 else 1
+    for outer in range(start, stop):
+        x = at_IN(pointer_word(args, 2), outer * length * SIZE)
+        out = at_OUT(pointer_word(args, 1), outer * length * OUT_SIZE)
+        carry = INIT
+        for r in range(0, length - 3, 4):
+            j = length - 1 - r if reverse != 0 else r
+            one, second, third, last = ACC(x[j]), ACC(x[j + by]), ACC(x[j + 2 * by]), ACC(x[j + 3 * by])
+            two = one OF second
+            three, four = two OF third, two OF (third OF last)
+            STORES
+            carry = carry OF four
+        for r in range(length - length % 4, length):
+            j = length - 1 - r if reverse != 0 else r
+            BODY
+"""
 # Text of one step. ``lagged``: the factor is that of the step before; see ops/scans.py.
 SCANS = {
     "sum": ("carry[j] = carry[j] + ACC(x[j])", "out[j] = carry[j]"),
@@ -59,6 +81,12 @@ SCANS = {
     "recurrence": ("carry[j] = ACC(y[j]) + ACC(x[j]) * carry[j]", "out[j] = carry[j]"),
     "recurrence_lagged": ("value = ACC(y[j]) + carry[j]", "out[j] = value", "carry[j] = ACC(x[j]) * value"),
 }
+# Of those that go by groups: the operation, and what is stored at the four places.
+WITH, BEFORE = (
+    ("carry OF one", "carry OF two", "carry OF three", "carry OF four"),
+    ("carry", "carry OF one", "carry OF two", "carry OF three"),
+)
+GROUPS = {"sum": ("+", WITH), "product": ("*", WITH), "product_before": ("*", BEFORE)}
 
 # The logarithm of the sum of exponentials up to each element, in float64: the greatest so far, and the sum relative to it. A unit
 # is a line. Where the greatest is infinite, what equals it counts as 1; a NaN stays in the sum.
@@ -129,21 +157,27 @@ def kernel(start, stop, args):
 
 
 @cache
-def scan_loop(name: str, source: str, acc: str, out: str, by_columns: bool) -> Callable:
-    """``kernel(start, stop, args)`` of one of ``SCANS``: accumulates in ``acc`` and stores ``out``."""
+def scan_loop(name: str, source: str, acc: str, out: str, by_columns: bool, is_long: bool) -> Callable:
+    """``kernel(start, stop, args)`` of one of ``SCANS``: accumulates in ``acc`` and stores ``out``; ``is_long``: lines are."""
     cast = "" if acc.startswith("complex") else acc
     template, steps, init = SCAN, SCANS[name], "1" if name.startswith("product") else "0"
+    operation, stored = GROUPS.get(name, ("", ()))
     if not by_columns:
-        template, steps = SCAN_LINE, tuple(step.replace("carry[j]", "carry") for step in steps)
+        template = SCAN_GROUPS if is_long and operation and cast and acc != source else SCAN_LINE
+        steps = tuple(step.replace("carry[j]", "carry") for step in steps)
         init = f"({init} + 0j)" if not cast else f"{acc}({init})"
     indent = "\n" + " " * (16 if by_columns else 12)
     body = indent.join(steps).replace("ACC", cast)
+    stores = indent.join([f"out[j + {k} * by] = {value.replace('OF', operation)}" for k, value in enumerate(stored)])
     return compile_kernel(
         template,
-        f"scan {name} {source} {out} {by_columns}",
+        f"scan {name} {source} {out} {by_columns} {is_long}",
         {
             "BODY": body,
+            "STORES": stores,
             "INIT": init,
+            " OF ": f" {operation} ",
+            "ACC(": f"{cast}(",
             "at_ACC": f"at_{acc}",
             "at_OUT": f"at_{out}",
             "at_IN": f"at_{source}",

@@ -127,7 +127,7 @@ def with_report(op: Any, out: Tensor, info: Tensor, strict: bool) -> Tensor:
     if not strict:
         return CALLS["where"]((info != 0)[..., None, None], math.nan, out)
     if numbers(info).any():
-        raise LinAlgError(f"{op.public}: Singular matrix.")
+        raise LinAlgError(f"{op.public}: the input matrix is singular.")
     return out
 
 

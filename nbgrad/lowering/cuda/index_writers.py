@@ -76,9 +76,9 @@ def written(target: Layout, write: Write, guarded: bool, space: Workspace) -> li
     return [step for step in steps if step is not None]
 
 
-def target_of(x: Layout) -> Layout:
+def target_of(op: Any, x: Layout) -> Layout:
     """The layout of the copy that is written into."""
-    return x.like() if x.conj or x.neg else copied_layout(x)
+    return x.like() if x.conj or x.neg else copied_layout(op, x)
 
 
 def copied_and_written(x: Layout, target: Layout, writes: list[Write]) -> tuple[tuple[Layout, ...], Steps]:
@@ -111,7 +111,7 @@ def writer(*names: str, tensors: tuple[str, ...] = ()) -> Callable:
 def functional(function: Callable, op, layouts: tuple, attributes: dict) -> tuple[tuple[Layout, ...], Steps]:
     """The steps of the functional form."""
     x, *others = layouts
-    target = target_of(x)
+    target = target_of(op, x)
     return copied_and_written(x, target, [function(op, target, tuple(others), attributes, 1)])
 
 

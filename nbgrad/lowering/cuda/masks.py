@@ -201,7 +201,7 @@ def _masked_scatter(op, layouts, attributes):
     check_same_dtype("masked_scatter", "source", x, source)
     shape = broadcast_shapes("masked_scatter", [x.shape, mask.shape])
     wide = x if shape == x.shape else layout_of(x.dtype, *expanded(x, shape)[:2], x.device, x.conj, x.neg)
-    whole, target, make = x.like(shape=shape), target_of(wide), Prepared()
+    whole, target, make = x.like(shape=shape), target_of(op, wide), Prepared()
     if whole.numel:
         to = None if target.contiguous else make.space.take(whole.numel * whole.dtype.itemsize)
         chosen, given = make.row_major(mask, operand(1), shape), make.row_major(source, operand(2), source.shape)

@@ -22,18 +22,18 @@ def _scatter_extremum(op, layouts, attributes):
     x = layouts[0]
     if x.dtype.is_complex:
         raise DTypeError(f"scatter_reduce: complex numbers have no order, got {x.dtype}.")
-    return combined(layouts, attributes, "amax" if attributes["largest"] else "amin")
+    return combined(op, layouts, attributes, "amax" if attributes["largest"] else "amin")
 
 
 @lowering("scatter_product", tensors=("index",))
 def _scatter_product(op, layouts, attributes):
-    return combined(layouts, attributes, "prod")
+    return combined(op, layouts, attributes, "prod")
 
 
-def combined(layouts: tuple[Layout, ...], attributes: dict, reduction: str):
+def combined(op, layouts: tuple[Layout, ...], attributes: dict, reduction: str):
     """A copy with elements, or slices, combined along an index: with the tensor's own, or in their place."""
     (x, src), index = layouts, attributes["index"]
-    target, dim = target_of(x), wrap("scatter_reduce", attributes["dim"], x.ndim)
+    target, dim = target_of(op, x), wrap("scatter_reduce", attributes["dim"], x.ndim)
     check_index_dtype("scatter_reduce", index, True)
     walk_of = walk_to(x, index)
     walk = one_index("scatter_reduce", walk_of("scatter_reduce", target, index, dim), index, operand(2))

@@ -39,7 +39,8 @@ def save(
         _use_new_zipfile_serialization: not looked at: files are what it asks for.
 
     Raises:
-        ArgumentError: another ``f``. SaveError: an object that cannot be pickled. NotSupportedError: another ``pickle_module``.
+        ArgumentError: another ``f``. SaveError: an object that cannot be pickled. MissingFolderError: the path's folder is not
+        there. DirectoryPathError: the path is a folder. NotSupportedError: another ``pickle_module``.
 
     >>> import io, nbgrad
     >>> file = io.BytesIO()

@@ -6,11 +6,19 @@ from pickle import PicklingError, UnpicklingError
 
 from ...base.errors import ArgumentError, FileError
 
-__all__ = ["LoadError", "SaveError"]
+__all__ = ["DirectoryPathError", "LoadError", "MissingFolderError", "SaveError"]
 
 
 class LoadError(FileError, UnpicklingError):
     """A file that does not hold what it should, or something that is not made from files."""
+
+
+class MissingFolderError(FileError, FileNotFoundError):
+    """A path in a folder that is not there."""
+
+
+class DirectoryPathError(FileError, IsADirectoryError):
+    """A path that is a folder, where a file is to be written."""
 
 
 class SaveError(ArgumentError, PicklingError):

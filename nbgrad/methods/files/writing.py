@@ -20,7 +20,7 @@ from ...tensors.storage import Device, Storage
 from ...tensors.tensor import Parameter, Tensor, is_sparse
 from ..pickled_hooks import warn_if_has_hooks
 from .archive import ArchiveWriter
-from .errors import SaveError
+from .errors import DirectoryPathError, MissingFolderError, SaveError
 from .names import STORAGES, Name, named
 from .storage_bytes import address_of, bytes_of
 
@@ -172,8 +172,16 @@ def replace(path: Any, write: Callable[[Any], None]) -> None:
     """Let ``write(file)`` make the file that takes the place of what is at a path, when it is whole.
 
     What is no regular file (a pipe) is written to.
+
+    Raises:
+        MissingFolderError: the path's folder is not there. DirectoryPathError: the path is a folder.
     """
     path = os.path.realpath(os.fsdecode(path))
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise MissingFolderError(f"save: there is no folder {folder}. Hint: os.makedirs makes it.")
+    if os.path.isdir(path):
+        raise DirectoryPathError(f"save: {path} is a folder, expected the path of a file.")
     try:
         mode: int | None = os.stat(path).st_mode
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""``torch._dynamo`` and ``torch._inductor``: what programs set on a compiler that reads bytecode, and tell it. Here nothing reads it.
+"""``torch._dynamo`` and ``torch._inductor``: what programs set on a compiler that reads bytecode, and tell it.
 
 >>> import nbgrad
 >>> nbgrad._dynamo.config.suppress_errors = True
@@ -13,9 +13,9 @@ from types import SimpleNamespace
 from typing import Any, Callable, Iterator
 
 from ..base.errors import GraphError
+from ..jit.compile import compile
+from ..jit.compiler import allow_in_graph, disable, is_compiling, reset
 from ..nn.module import Module
-from .compile import compile
-from .compiler import allow_in_graph, disable, is_compiling, reset
 
 __all__ = [
     "OptimizedModule",
@@ -68,6 +68,7 @@ config = Config(cache_size_limit=8, recompile_limit=8, suppress_errors=False, ve
 class OptimizedModule(Module):
     """What torch makes of a module that is compiled. No module is one here: ``compile`` gives a module of the same class.
 
+    >>> import nbgrad
     >>> isinstance(compile(nbgrad.nn.Tanh()), OptimizedModule)
     False
     """
@@ -84,6 +85,7 @@ def optimize(backend: Any = None, *, nopython: bool = False, **options: Any) -> 
         nopython: as ``fullgraph`` of ``compile``.
         backend, options: a choice among torch's compilers; here there is one.
 
+    >>> import nbgrad
     >>> @optimize("inductor")
     ... def twice(x):
     ...     return x + x
@@ -118,6 +120,7 @@ def graph_break(msg: str = "") -> None:
 def mark_dynamic(t: Any, index: int | list[int] | tuple[int, ...] | None = None, **bounds: Any) -> None:
     """Do nothing: another size is another variant of a compiled function.
 
+    >>> import nbgrad
     >>> mark_dynamic(nbgrad.ones(2), 0)
     """
 
