@@ -177,7 +177,8 @@ from .tensors.storage import Device, Device as device
 from .tensors.streams import Event as Event, Stream as Stream
 from .tensors.tensor import Parameter as Parameter, Tensor as Tensor
 from .tensors.untyped import UntypedStorage as UntypedStorage
-from .utilities import distributed as distributed, fx as fx, hub as hub, types as types
+from .utilities import distributed as distributed, futures as futures, fx as fx, hub as hub, types as types
+from .utilities.futures import Future as Future
 from .utilities.scripting import ScriptFunction as ScriptFunction, ScriptModule as ScriptModule
 from .utilities.symbols import (
     PyTorchFileReader as PyTorchFileReader, SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt, sym_ite as sym_ite,
