@@ -1,6 +1,6 @@
 # Written by `make docs` (tools/stubs.py) from the operations and the running package: change those, not this file.
 
-from builtins import bool as _bool, float as _float, int as _int, type
+from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Sequence
 from typing import Any, overload
 from . import (
@@ -181,8 +181,9 @@ from .utilities import distributed as distributed, futures as futures, fx as fx,
 from .utilities.futures import Future as Future
 from .utilities.scripting import ScriptFunction as ScriptFunction, ScriptModule as ScriptModule
 from .utilities.symbols import (
-    PyTorchFileReader as PyTorchFileReader, SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt, sym_ite as sym_ite,
-    sym_max as sym_max, sym_min as sym_min, sym_not as sym_not, sym_sqrt as sym_sqrt, sym_sum as sym_sum,
+    PyTorchFileReader as PyTorchFileReader, SymBool as SymBool, SymFloat as SymFloat, SymInt as SymInt, sym_float as sym_float,
+    sym_int as sym_int, sym_ite as sym_ite, sym_max as sym_max, sym_min as sym_min, sym_not as sym_not, sym_sqrt as sym_sqrt,
+    sym_sum as sym_sum,
 )
 
 class BFloat16Tensor(Tensor, metaclass=TensorType):
@@ -1023,8 +1024,6 @@ def svd(input: Array, some: _bool = True, compute_uv: _bool = True, *, out: Tens
     """(U, S, V) with input = U @ diag(S) @ V^H: see ``linalg.svd``, which returns V^H."""
 def swapaxes(input: Array, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
 def swapdims(input: Array, dim0: _int, dim1: _int) -> Tensor: """Two dimensions exchanged."""
-class sym_float(Tensor, metaclass=type): """Convert a string or number to a floating point number, if possible."""
-class sym_int(Tensor, metaclass=type): """int([x]) -> integer int(x, base=10) -> integer"""
 def t(input: Array) -> Tensor: """The transpose of a matrix; fewer dimensions stay as they are."""
 def t_copy(input: Array, *, out: Tensor | None = None) -> Tensor: """What ``t`` shows, copied."""
 def take(input: Array, index: Tensor, *, out: Tensor | None = None) -> Tensor:

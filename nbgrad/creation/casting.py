@@ -141,9 +141,10 @@ def type_(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         kind = dtype.dtype
     elif isinstance(dtype, str) and dtype.endswith("Tensor"):
         *path, name = dtype.split(".")
-        kind, place = DTYPES_OF_NAMES.get(name.removesuffix("Tensor")), path[1] if len(path) > 1 else ""
-        if kind is None:
+        named = DTYPES_OF_NAMES.get(name.removesuffix("Tensor"))
+        if named is None:
             raise ArgumentError(f"type: {dtype!r} is no type of tensor; expected one like 'nbgrad.FloatTensor'.")
+        kind, place = named, path[1] if len(path) > 1 else ""
     else:
         return convert(x, dtype_of(dtype))
     return convert(x, kind) if place == own else to(x, place or CPU, kind, non_blocking=non_blocking)

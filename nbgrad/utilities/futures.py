@@ -74,7 +74,7 @@ class Future(Generic[T]):
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
         """The future whose result is that of ``callback(self)``, or the error that it raises."""
-        following = Future()
+        following: Future = Future()
 
         def follow(done: Future) -> None:
             try:
@@ -101,7 +101,7 @@ def collect_all(futures: Iterable[Future]) -> Future:
     (None, None, [1, 2])
     """
     futures = list(futures)
-    together = Future()
+    together: Future = Future()
     counts = iter(range(1, len(futures)))  # ``next`` is one step for all threads; the last call finds it at its end
 
     def note(_: Future) -> None:

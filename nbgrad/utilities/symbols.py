@@ -93,7 +93,22 @@ class PyTorchFileReader:
         raise NotSupportedError("PyTorchFileReader: files are not read in parts. Hint: nbgrad.load(path, mmap=True).")
 
 
-sym_float, sym_int = builtins.float, builtins.int
+def sym_float(a: Any) -> builtins.float:
+    """A number as a float.
+
+    >>> sym_float(2)
+    2.0
+    """
+    return builtins.float(a)
+
+
+def sym_int(a: Any) -> builtins.int:
+    """A number as an int, towards 0.
+
+    >>> sym_int(-2.5)
+    -2
+    """
+    return builtins.int(a)
 
 
 def sym_sqrt(a: Any) -> float:
