@@ -32,7 +32,7 @@ from ..ops.core import OPS, Composite, Elementwise, General, Movement, Op, eleme
 from ..ops.docstring import Docstring
 from ..ops.expr import COMPARISONS, OPERATORS, UNARY_OPERATORS, Expr, postorder
 from ..ops.kinds import refuse_arguments
-from ..ops.spellings import foreign_names, own_arguments, public_signature
+from ..ops.spellings import foreign_names, own_arguments, public_signature, shown_signature
 from ..ops.variants import VARIANTS, Variant
 from ..tensors.tensor import Tensor
 from .numpy_protocol import install_numpy_protocol
@@ -514,11 +514,9 @@ def install_variants() -> None:
 
 
 def hide_more(function: Callable) -> None:
-    """Leave out of the signature the arguments that only old programs give: NOTE [Factors first]."""
-    signature = inspect.signature(function)
-    if "more" in signature.parameters:
-        shown = [parameter for name, parameter in signature.parameters.items() if name != "more"]
-        attach(function, __signature__=signature.replace(parameters=shown))
+    """Have a function that takes arguments which only old programs give show its signature without them."""
+    if "more" in function.__code__.co_varnames:
+        attach(function, __signature__=shown_signature(function))
 
 
 def inplace_of(name: str) -> Callable:

@@ -20,7 +20,7 @@ import numpy as np
 from ..base.calls import CALLS
 from .core import OPS, Composite, Elementwise, General, Movement, Op
 from .expr import COMPARISONS, OPERATORS, UNARY_OPERATORS, Expr
-from .spellings import public_name, public_signature
+from .spellings import public_name, public_signature, shown_signature
 from .variants import VARIANTS
 
 __all__ = [
@@ -261,7 +261,7 @@ def subject_of_variant(name: str) -> Subject:
     like = tuple(OPS[each] for each in names if each in OPS)
     if "args" in inspect.signature(function).parameters:  # the operation's own call
         return Subject(name, like[0], OPS[name].doc, str(public_signature(like[0])), like)
-    return Subject(name, like[0], str(function.__doc__), str(inspect.signature(function)), like)
+    return Subject(name, like[0], str(function.__doc__), str(shown_signature(function)), like)
 
 
 class Shown(NamedTuple):

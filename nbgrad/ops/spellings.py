@@ -11,7 +11,7 @@ Such a call has more arguments than the signature has places, so all others are 
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, Callable
 
 from ..base.errors import ArgumentError
 from ..base.user_stack import warn_user
@@ -30,6 +30,7 @@ __all__ = [
     "public_signature",
     "factor_first",
     "factors_by_name",
+    "shown_signature",
 ]
 
 NAMED = {
@@ -182,6 +183,12 @@ def factor_first(op: str, name: str, given: Any, args: tuple, count: int) -> tup
         )
     warn_user(f"{op}: {name} in front of what it multiplies is deprecated. Hint: {name}= behind the tensors.")
     return args
+
+
+def shown_signature(function: Callable) -> inspect.Signature:
+    """The signature of a function without the arguments that only old programs give: NOTE [Factors first]."""
+    signature = inspect.signature(function)
+    return signature.replace(parameters=[parameter for name, parameter in signature.parameters.items() if name != "more"])
 
 
 def factors_by_name(op: Op, args: tuple, named: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:

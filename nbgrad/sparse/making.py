@@ -290,7 +290,7 @@ def new_like(x: SparseTensor, *args: Any, device: Any = None) -> SparseTensor:
 
     >>> import nbgrad
     >>> x = nbgrad.sparse_coo_tensor([[0, 1]], [3.0, 4.0], (3,))
-    >>> x.new(x.indices(), 2 * x.values(), x.shape).to_dense(), x.new(2, 3).shape
+    >>> x.new(x._indices(), 2 * x._values(), x.shape).to_dense(), x.new(2, 3).shape
     (tensor([6., 8., 0.]), nbgrad.Size([2, 3]))
     """
     place = x.device if device is None else device
@@ -300,4 +300,4 @@ def new_like(x: SparseTensor, *args: Any, device: Any = None) -> SparseTensor:
     return sparse_coo_tensor(size=sizes, dtype=x.dtype, device=place)
 
 
-SparseTensor.new = new_like  # type: ignore[attr-defined]
+SparseTensor.new = new_like  # type: ignore[method-assign, assignment]

@@ -318,7 +318,7 @@ def says_what_functions_mean(cls: type) -> bool:
         if kind is Tensor:
             return True
         if "__nbgrad_function__" in vars(kind):
-            return not getattr(vars(kind)["__nbgrad_function__"], "gives_plain", False)
+            return not getattr(kind.__nbgrad_function__, "gives_plain", False)  # type: ignore[attr-defined]
         if vars(kind).get("_mark_", kind) is None:
             return False
     return False
