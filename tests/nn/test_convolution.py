@@ -182,7 +182,7 @@ def test_layers_derived_from_convolutions_choose_the_weight(mode):
             return self._conv_forward(input, self.weight * 2, None)
 
     module, x = Standardised(1, 2, (3, 2), padding=(1, 0), padding_mode=mode), drawn(1, 1, 4, 4).float()
-    assert module._reversed_padding_repeated_twice == [0, 0, 1, 1]
+    assert tuple(module._reversed_padding_repeated_twice) == (0, 0, 1, 1)
     padded = F.pad(x, module._reversed_padding_repeated_twice, "constant" if mode == "zeros" else mode)
     nbgrad.testing.assert_close(module(x), F.conv2d(padded, module.weight * 2))
 
