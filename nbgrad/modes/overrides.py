@@ -531,10 +531,19 @@ ASKING = ("backward", "requires_grad_", "retain_grad", "register_hook", "registe
 OVERRIDING = "types that override functions"
 
 
-def prepare_subclass(cls: type) -> None:
-    """Have the methods ``ASKING`` of a subclass that overrides functions ask it, where it has no others of its own."""
+def note_overriding() -> None:
+    """Have passes and factories ask whether an argument overrides functions: from now on there may be one.
+
+    It takes a microsecond of each, so a class of nbgrad's own that hardly a program uses says so when it is used.
+    """
     if OVERRIDING not in unusual:
         unusual.append(OVERRIDING)
+
+
+def prepare_subclass(cls: type) -> None:
+    """Have the methods ``ASKING`` of a subclass that overrides functions ask it, where it has no others of its own."""
+    if not vars(cls).get("_told_by_instances_", False):
+        note_overriding()
     for name in ASKING:
         if getattr(cls, name) is vars(Tensor)[name]:
             setattr(cls, name, asking_method(vars(Tensor)[name]))

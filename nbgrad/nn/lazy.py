@@ -9,6 +9,7 @@ import nbgrad
 
 from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, ShapeError
+from ..modes.overrides import note_overriding
 from ..tensors.tensor import put_layout
 from .instance_layers import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from .layers import Linear
@@ -44,8 +45,10 @@ class UninitializedParameter(Parameter):
     """
 
     __slots__ = ()
+    _told_by_instances_ = True
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        note_overriding()
         return super().__new__(cls, nbgrad.empty((0,), device=device, dtype=dtype), requires_grad)
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
