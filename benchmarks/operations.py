@@ -358,7 +358,7 @@ REASONS = {
     "fliplr": "rows are turned round in a buffer: 1.1 to 1.7 on an AMD EPYC with memory in its caches, 0.97 on an Intel Xeon",
     "rot90": "see fliplr",
     "flipud": "see fliplr",
-    **dict.fromkeys(("relu", "hardtanh"), "see add"),
+    **dict.fromkeys(("relu", "hardtanh", "hardshrink", "softshrink", "nn.functional.relu6"), "see add"),
     "geqrf": "LAPACK by way of NumPy, a few microseconds of Python, and results that are copied into row-major order",
     "histogramdd": "NumPy's function, which searches the edges once a dimension",
     "ormqr": "reflections are applied one after the other, in Python; LAPACK's function of blocks is none that NumPy brings along",
