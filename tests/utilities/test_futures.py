@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 
 import pytest
-from nbgrad.futures import Future, collect_all, wait_all
 
 import nbgrad
 from nbgrad import ArgumentError, NbgradError
+from nbgrad.futures import Future, collect_all, wait_all
 
 
 def test_a_result_of_another_thread():
