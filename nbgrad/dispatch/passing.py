@@ -12,8 +12,7 @@ from ..base.calls import CALLS
 from ..base.grad_mode import special
 from ..graph.edges import next_seq
 from ..graph.saved import EnteredHooks
-from ..graph.task import state as pass_state
-from ..modes.autocast import OUTSIDE, CastingPresence, casting, conversion, presence, word_of
+from ..modes.autocast import OUTSIDE, CastingPresence, casting, conversion_for, may_convert, presence
 from ..modes.interpreters import FastPath, announce, fast_paths, is_marked
 from ..ops.core import General, Op
 from ..ops.precision import PRECISION
@@ -88,11 +87,10 @@ fast_paths[EnteredHooks] = FastPath(known_under_hooks, call_under_hooks)
 
 def is_converted(op: Op, operands: tuple) -> bool:
     """Whether the region of this thread may convert operands of a call."""
-    words, region = PRECISION.get(op.name), casting.region
-    if words is None or not region.is_on or region.task is not pass_state.task:
+    if not may_convert(op.name):
         return False
     first = operands[0]
-    return not isinstance(first, Tensor) or words[first.device.type] != ""
+    return not isinstance(first, Tensor) or PRECISION[op.name][first.device.type] != ""
 
 
 def known_in_region(op: Any, operands: tuple) -> Any:
@@ -108,13 +106,11 @@ def call_in_region(op: Op, operands: tuple, attributes: dict | None) -> Any:
         return None
     if not is_converted(op, operands):
         return passed(op, operands, attributes)
-    if attributes and attributes.get("dtype") is not None or any(isinstance(x, (tuple, list)) for x in operands):
+    if any(isinstance(x, (tuple, list)) for x in operands):
         return None
-    tensors = [x for x in operands if isinstance(x, Tensor)]
-    word, device = word_of(PRECISION[op.name], tensors)
-    if word not in ("low", "single", "widest"):
-        return None
-    cast = conversion(word, device, tensors)
+    cast = conversion_for(op.name, [x for x in operands if isinstance(x, Tensor)], attributes)
+    if cast is None:
+        return passed(op, operands, attributes)
     region = casting.enter(OUTSIDE)  # where no other thread is in one, calls go their quick way again
     try:
         return CALLS[op.name](*map(cast, operands), **(attributes or {}))

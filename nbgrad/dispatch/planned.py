@@ -7,7 +7,7 @@ function of several steps for layouts that one launch cannot do; the call then r
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
 
 from ..base.bounded import Plans, keep, keep_plan
 from ..base.errors import ArgumentError
@@ -136,7 +136,7 @@ class PlannedCall(OperationCall):
         """Its plan is found or made and launched, its steps are run."""
         op, count = self.op, self.count
         given = tuple(attributes.values())
-        if (made := self.known(tensors, given)) is not None:
+        if (made := self.known([x.layout for x in tensors], given)) is not None:
             return self.launched(made, tensors)
         key = (*(x.layout for x in tensors), *map(hashable, given))
         if self.keepdim and type(key[self.keepdim]) is not bool:
@@ -165,10 +165,10 @@ class PlannedCall(OperationCall):
             record_result(self.op, plan, tensors, out)
         return out
 
-    def known(self, tensors: tuple, given: tuple) -> GeneralPlan | None:
+    def known(self, layouts: Iterable[Layout], given: tuple) -> GeneralPlan | None:
         """The plan that was made for operands of these layouts before, with attributes of the types that they should be."""
         try:
-            plan = dict.get(self.plans, (*[x.layout for x in tensors], *given)) if self.equal_their_like(given) else None
+            plan = dict.get(self.plans, (*layouts, *given)) if self.equal_their_like(given) else None
         except TypeError:  # an attribute without a hash
             return None
         return plan if isinstance(plan, GeneralPlan) else None
@@ -235,12 +235,7 @@ def known_plan(op: General, layouts: tuple, attributes: dict[str, Any]) -> Gener
     call = PLANNED.get(op.name)
     if call is None or len(attributes) != len(call.attributes):
         return None
-    given = tuple([attributes.get(name) for name in call.attributes])
-    try:
-        plan = dict.get(call.plans, (*layouts, *given)) if call.equal_their_like(given) else None
-    except TypeError:
-        return None
-    return plan if isinstance(plan, GeneralPlan) else None
+    return call.known(layouts, tuple([attributes.get(name) for name in call.attributes]))
 
 
 def planned(call: PlannedCall, layouts: tuple, attributes: dict[str, Any]) -> GeneralPlan | None:

@@ -123,26 +123,41 @@ def conversion(word: str, device: str, tensors: list[Tensor]) -> Callable[[Any],
     return lambda x: converted(x, dtype, region) if is_eligible(x, device) else x
 
 
+def may_convert(name: str) -> bool:
+    """Whether an operation is of the lists, and this thread in a region that was entered here."""
+    region = casting.region
+    return region.is_on and region.task is pass_state.task and name in PRECISION
+
+
+def conversion_for(name: str, tensors: list[Tensor], attributes: dict | None) -> Callable[[Any], Any] | None:
+    """What becomes of each operand of a call that may be converted; None where nothing does.
+
+    Raises:
+        NotSupportedError: the call is refused in such a region.
+    """
+    word, device = word_of(PRECISION[name], tensors)
+    if not word or attributes and attributes.get("dtype") is not None:
+        return None
+    if word == "refused":
+        raise NotSupportedError(
+            "binary_cross_entropy: refused inside of autocast: probabilities of half types are too near 0 and 1. "
+            "Hint: binary_cross_entropy_with_logits, or autocast(enabled=False) around it with float32."
+        )
+    return conversion(word, device, tensors)
+
+
 class Casts:
     """The interpreter of NOTE [Casts]."""
 
     def concerns(self, call: Call) -> bool:
         """Calls of operations of the lists, out of place, in a region that was entered here."""
-        region = casting.region
-        return region.is_on and region.task is pass_state.task and not call.form and call.op.name in PRECISION
+        return not call.form and may_convert(call.op.name)
 
     def run(self, call: Call, below: Callable[[Call], Any]) -> Any:
         """Convert the operands."""
-        tensors = list(call.tensors())
-        word, device = word_of(PRECISION[call.op.name], tensors)
-        if not word or call.attributes.get("dtype") is not None:
+        cast = conversion_for(call.op.name, list(call.tensors()), call.attributes)
+        if cast is None:
             return below(call)
-        if word == "refused":
-            raise NotSupportedError(
-                "binary_cross_entropy: refused inside of autocast: probabilities of half types are too near 0 and 1. "
-                "Hint: binary_cross_entropy_with_logits, or autocast(enabled=False) around it with float32."
-            )
-        cast = conversion(word, device, tensors)
         region = casting.enter(OUTSIDE)  # where no other thread is in one, calls go their quick way again
         try:
             operands = call.map(cast)

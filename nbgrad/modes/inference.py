@@ -11,7 +11,7 @@ Neither costs an ordinary call anything: marked layouts have no plans among the 
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Container
 
 from ..base.calls import CALLS
 from ..base.errors import GradError
@@ -25,7 +25,19 @@ from ..tensors.tensor import ASK, INFERENCE, Tensor, native, put_layout
 from .interpreters import Call, register
 from .traced import TRACED
 
-__all__ = ["is_inference", "refuse_saving", "saveable", "mark_inference", "newly_made", "INFERENCE", "install_inference"]
+__all__ = [
+    "INFERENCE",
+    "StandIns",
+    "finish_inside",
+    "install_inference",
+    "is_inference",
+    "mark_inference",
+    "newly_made",
+    "plainly",
+    "refuse_saving",
+    "replaced",
+    "saveable",
+]
 
 
 def is_inference(input: Tensor) -> bool:
@@ -154,7 +166,7 @@ class Inference:
         changed = call.with_operands(replaced(call.operands, stand_ins), replaced(call.attributes, stand_ins))
         changed.out = replaced(call.out, stand_ins)
         if mode.inference:
-            return finish_inside(plainly(below, changed), call, stand_ins)
+            return finish_inside(plainly(below, changed), (call.operands, call.out), stand_ins)
         if stand_ins.tensors and call.form == "_" and mode.enabled and any(map(requires_grad, changed.tensors())):
             # The write would be done before the node shows what it saved: the same call without it tells.
             check_saved(CALLS[call.op.name](*changed.operands, **changed.attributes), call.op.name, stand_ins)
@@ -199,19 +211,24 @@ def replaced(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     return value
 
 
-def plainly(below: Callable[[Call], Any], call: Call) -> Any:
+def plainly(below: Callable, *args: Any, **kwargs: Any) -> Any:
     """The operation alone: nothing is recorded, whatever the engine or ``create_graph`` set; between steps tensors are plain."""
     enabled = mode.enabled
     mode.enabled, mode.inference, mode.inferring = False, False, True
     try:
-        return below(call)
+        return below(*args, **kwargs)
     finally:
         mode.enabled, mode.inference, mode.inferring = enabled, True, False
 
 
-def finish_inside(result: Any, call: Call, stand_ins: StandIns) -> Any:
-    """Results inside of the mode: NOTE [Inference tensors], 1 and 2."""
-    operands = list(nested_tensors((call.operands, call.out)))
+def finish_inside(result: Any, given: Any, stand_ins: StandIns, known_outside: Container[int] = ()) -> Any:
+    """Results inside of the mode: NOTE [Inference tensors], 1 and 2.
+
+    Args:
+        given: nested operands, for which ``stand_ins`` stood.
+        known_outside: identities of storages of further tensors that were there before, none of them an inference tensor.
+    """
+    operands = list(nested_tensors(given))
     owners = {id(x._storage_): x for x in operands}
     known = {id(x): x for x in operands} | stand_ins.originals
 
@@ -219,10 +236,8 @@ def finish_inside(result: Any, call: Call, stand_ins: StandIns) -> Any:
         if id(x) in known:
             return known[id(x)]
         owner = owners.get(id(x._storage_))
-        if owner is None:  # new memory; a view of what was made on the way is nobody's view
-            x._meta_, x._needs_grad_ = None, False
-            return mark_inference(x)
-        if owner.layout.special is INFERENCE:
+        new = owner is None and id(x._storage_) not in known_outside
+        if new or owner is not None and is_inference(owner):  # a view of what was made on the way is nobody's view
             x._meta_, x._needs_grad_ = None, False
             return mark_inference(x)
         if x._needs_grad_ is ASK:

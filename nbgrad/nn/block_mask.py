@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -166,10 +167,7 @@ class BlockMask:
         >>> create_block_mask(noop_mask, None, None, 3, 4).numel()
         12
         """
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count
+        return math.prod(self.shape)
 
     def sparsity(self) -> float:
         """How much of the scores no block holds, in per cent; below 0 where the last blocks reach beyond the ends.

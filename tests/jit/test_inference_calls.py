@@ -12,6 +12,7 @@ import nbgrad
 
 W = nbgrad.nn.Parameter(nbgrad.arange(3.0))
 BUFFER = nbgrad.ones(3)
+X = nbgrad.ones(3)
 
 FUNCTIONS = {
     "new": lambda x: x * W,
@@ -77,6 +78,19 @@ def test_what_is_in_the_mode_is_seen_outside(unchecked):
         assert y.requires_grad
         y.sum().backward()
     assert len(f.variants) == 2
+
+
+@pytest.mark.parametrize("fn", [lambda x: x[1:], lambda x: (x[1:], x * 2)])
+def test_views_of_ordinary_tensors_cannot_be_written_to_with_a_history(fn, unchecked):
+    """As those that the function makes in the mode, whose place in a graph nobody knows."""
+    w = nbgrad.ones(2, requires_grad=True)
+    for call in (fn, nbgrad.compile(fn)):
+        for _ in range(2):
+            with nbgrad.inference_mode():
+                made = call(X)
+            view = made[0] if isinstance(made, tuple) else made
+            with pytest.raises(nbgrad.InplaceError):
+                view.mul_(w)
 
 
 def test_errors_leave_the_mode_as_it_was(unchecked):

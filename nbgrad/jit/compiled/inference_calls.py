@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...base.grad_mode import inferring, mode
-from ...modes.inference import StandIns, is_inference, mark_inference, nested_tensors, replaced
-from ...tensors.tensor import Tensor
+from ...modes.inference import StandIns, finish_inside, plainly, replaced
 from .special_modes import active_modes, is_observed
 
 if TYPE_CHECKING:
@@ -39,30 +38,13 @@ def call_in_inference(compiled: Compiled, args: tuple, kwargs: dict) -> Any:
     """A call of a compiled function in the mode: one that records nothing, of plain tensors."""
     stand_ins = StandIns(False)
     given, named = replaced(args, stand_ins), replaced(kwargs, stand_ins)
-    modes = mode.__dict__
-    before = modes.copy()
-    modes["enabled"], modes["inference"], modes["inferring"] = False, False, True
     inferring.leave()  # where no other thread is in the mode, calls go their quick way
     try:
-        made = compiled(*given, **named)
+        made = plainly(compiled, *given, **named)
     finally:
         inferring.enter()
-        modes.update(before)
     variants = compiled.variants
     if not variants:  # it ran as it is, and nothing tells what is new
         return made
     known = {id(x._storage_) for variant in variants for x in variant.program.constants}
-    operands = list(nested_tensors((args, kwargs)))
-    owners = {id(x._storage_): x for x in operands}
-    same = {id(x): x for x in operands} | stand_ins.originals
-
-    def finish(x: Tensor) -> Tensor:
-        if id(x) in same:
-            return same[id(x)]
-        owner = owners.get(id(x._storage_))
-        if owner is None and id(x._storage_) in known or owner is not None and not is_inference(owner):
-            return x
-        x._meta_, x._needs_grad_ = None, False
-        return mark_inference(x)
-
-    return replaced(made, finish)
+    return finish_inside(made, (args, kwargs), stand_ins, known)

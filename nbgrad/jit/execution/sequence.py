@@ -301,9 +301,6 @@ def host_of(
     layouts = [value.layout for value in node.outs]
     call, reads_block = caller_of(node), any(kind == BLOCK for kind, *_ in places)
 
-    def operand(k: int, operands: tuple) -> Tensor:
-        return number_tensor(operands[k]) if type(operands[k]) in CODES else operands[k]
-
     def host(block: Any, results: tuple, held: list, operands: tuple) -> tuple | None:
         shared = wrap_array(block) if reads_block else None
         begin = -block.ctypes.data % ALIGNED + table if reads_block else 0
@@ -315,15 +312,13 @@ def host_of(
             if kind == ROOMS:
                 given.append(native.tensor(template, storage_on(held[rooms + k], devices[k]), offset, False, None))
                 continue
-            if kind == OPERANDS:
-                owner = operand(k, operands)
-                if owner is not operands[k]:
-                    given.append(owner)
-                    continue
-            elif kind == RETURNED:
+            if kind == RETURNED:
                 owner = [x for made in held[arrays:] for x in made][k]
             else:
-                owner = (results if kind == RESULTS else constants)[k]
+                owner = (results if kind == RESULTS else operands if kind == OPERANDS else constants)[k]
+            if type(owner) in CODES:  # a number among the operands
+                given.append(number_tensor(owner))
+                continue
             given.append(native.tensor(template, owner._storage_, owner._offset_ + offset, False, None))
         try:
             outs = call(given)
