@@ -330,6 +330,7 @@ TABLES = {
     ("composites.scatter", "REDUCTIONS"): "values of torch's argument reduce=",
     ("composites.segments", "REDUCTIONS"): "values of torch's argument reduce=",
     ("sparse.products", "REDUCTIONS"): "values of torch's argument reduce=",
+    ("nn.native_functions", "REDUCTIONS"): "values of torch's argument reduction=",
     ("dispatch.device_formulas", "DIVIDES"): "scalar functions that divide integers, which the gates allow there",
     ("kernels.cuda.vectors", "SERIES"): "scalar functions of many terms",
     ("cubins.rows", "FAMILY"): "what a release carries is its size, not what operations are",
