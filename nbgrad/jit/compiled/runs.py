@@ -127,17 +127,17 @@ class Run:
         self.program = Program(
             parts.graph,
             [*parts.values, *parts.gradients],
-            parts.known,
-            parts.expected,
-            self.missed,
-            recorded,
-            set(parts.freed),
-            parts.writes,
-            len(parts.kinds),
-            parts.words,
-            parts.saved,
-            parts.kinds,
-            parts.forms,
+            known=parts.known,
+            expected=parts.expected,
+            slow=self.missed,
+            recorded=recorded,
+            freed=set(parts.freed),
+            commits=parts.writes,
+            given=len(parts.kinds),
+            kept=parts.words,
+            saved=parts.saved,
+            kinds=parts.kinds,
+            forms=parts.forms,
         )
         window = self.program.schedule.window
         self.live = {window(value).place.value for value in parts.live}

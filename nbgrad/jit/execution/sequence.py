@@ -16,6 +16,7 @@ from ...tensors.layout import Layout, memory_on
 from ...tensors.storage import Device, wrap_array
 from ...tensors.tensor import Tensor, native
 from ..ir.devices import is_gpu, storage_on
+from ..ir.graph import Graph
 from ..ir.ir import Control, Node, Value
 from ..ir.replay import run_node
 from ..ir.steps import DeviceLaunch, Guard, Host, Launch, Place, Repeat, Schedule, Step, Words
@@ -119,9 +120,9 @@ class Addresses:
 
 
 def assemble(
-    inputs: Row[Value],
+    graph: Graph,
+    *,
     data: Row[Tensor],
-    constants: Row[Value],
     outs: Row[Value],
     templates: Row[Tensor],
     schedule: Schedule,
@@ -135,7 +136,7 @@ def assemble(
     """Make the native function of a schedule.
 
     Args:
-        inputs, constants: of the graph; ``data``: the tensors of the constants.
+        graph: of which inputs and constants are looked at; ``data``: the tensors of the constants.
         outs: values that steps write and that are returned; ``templates``: what they are copies of.
         expected: when it may be called.
         slow, recorded: as of ``Sequence``.
@@ -143,6 +144,7 @@ def assemble(
         kinds: classes of the first of the inputs, as a call has them; the others are plain tensors.
         failed: ``failed(error, node)`` raises the error of a step in Python again, with more about where.
     """
+    inputs, constants = graph.inputs, graph.constants
     prepare(find for step in schedule.steps if isinstance(step, Launch) for find in step.finders())
     plan = plan_memory(schedule, (*outs, *inputs, *constants), 8 * len(inputs))
     addresses = Addresses(outs, inputs, constants, schedule, plan)
