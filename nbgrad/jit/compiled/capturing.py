@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import is_dataclass
 from itertools import count
-from typing import AbstractSet as Set, Any, Callable, Container, Iterable, NamedTuple
+from types import CodeType
+from typing import AbstractSet as Set, Any, Callable, Container, Iterable, Mapping, NamedTuple
 
 from ...autograd.function_context import FunctionRule
 from ...base.errors import GraphError, InplaceError
@@ -22,7 +23,7 @@ from ..arguments.leaves import names_of_leaves
 from ..arguments.structures import Foreign, flatten, is_value, kinds_in, shared_with
 from ..capture.capture import Trace
 from ..capture.tracing import tracing
-from ..guards.external_state import watching
+from ..guards.external_state import calls_watched, watching
 from ..guards.mathematics import followed_functions
 from ..ir.graph import Graph
 from ..ir.qualified_names import class_of
@@ -91,6 +92,7 @@ def capture_call(
     before: Snapshot | None = None,
     selves: Set[int] = frozenset(),
     seen: Container[int] = (),
+    naming: Mapping[int, tuple[CodeType, str]],
 ) -> Captured:
     """A call, captured.
 
@@ -102,6 +104,7 @@ def capture_call(
         follow: whether what ``item`` reads is followed.
         states: what the function keeps in names; ``before``: how those were.
         selves: NOTE [Identities] of identities.py. seen: identities of objects that were there before.
+        naming: see ``calls_watched``.
 
     Raises:
         Foreign: the function returns what is no tensor, number, string, None or another value that never changes.
@@ -124,7 +127,8 @@ def capture_call(
         active.note_arrays(arrays)
         arguments = tree.unflatten(traced)
         active.follows, active.before, modes = follow, before, modes_now()
-        results, structure = run(active, effects, fn, arguments, leaves, states, seen)
+        with calls_watched(naming):
+            results, structure = run(active, effects, fn, arguments, leaves, states, seen)
         refuse_attributes(bare)
         if active.refused is not None:  # which the function has caught
             raise active.refused
