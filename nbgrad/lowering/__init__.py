@@ -18,6 +18,7 @@ def load() -> None:
         counts,
         device,
         distances,
+        extremum_places,
         fft,
         formulas,
         index_writers,
@@ -38,6 +39,7 @@ def load() -> None:
         sort,
         sparse,
         standardise,
+        variances,
         view_cotangents,
     )
 
