@@ -63,6 +63,7 @@ class Program:
         self,
         graph: Graph,
         values: Row[Any],
+        *,
         known: Container[int] = (),
         expected: Expected | None = None,
         slow: Callable = no_other_way,
@@ -96,18 +97,17 @@ class Program:
         used_up = {self.schedule.window(value).place.value for value in freed}
         templates = [template_of(value, value in used_up) for value in self.results]
         self.assembled: Assembled = assemble(
-            graph.inputs,
-            self.constants,
-            graph.constants,
-            self.results,
-            templates,
-            self.schedule,
-            expected,
-            slow,
-            recorded,
-            given,
-            self.failed,
-            kinds,
+            graph,
+            data=self.constants,
+            outs=self.results,
+            templates=templates,
+            schedule=self.schedule,
+            expected=expected,
+            slow=slow,
+            recorded=recorded,
+            given=given,
+            failed=self.failed,
+            kinds=kinds,
         )
 
     def place(self, value: Any, known: Container[int]) -> Returned:
