@@ -107,6 +107,7 @@ from .methods.install import declare as declare
 from .methods.lobpcg import lobpcg as lobpcg
 from .methods.low_rank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from .methods.memory import release_memory as release_memory
+from .methods.parameter_draws import multinomial as multinomial, normal as normal
 from .methods.plain_functions import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, column_stack as column_stack, detach as detach,
     fill as fill, range as range, unravel_index as unravel_index,
@@ -115,8 +116,8 @@ from .methods.printing import (
     get_printoptions as get_printoptions, printoptions as printoptions, set_printoptions as set_printoptions,
 )
 from .methods.random import (
-    bernoulli as bernoulli, multinomial as multinomial, normal as normal, rand as rand, rand_like as rand_like, randint as randint,
-    randint_like as randint_like, randn as randn, randn_like as randn_like, randperm as randperm,
+    bernoulli as bernoulli, rand as rand, rand_like as rand_like, randint as randint, randint_like as randint_like, randn as randn,
+    randn_like as randn_like, randperm as randperm,
 )
 from .methods.settings import (
     get_default_device as get_default_device, get_device_module as get_device_module, set_default_device as set_default_device,

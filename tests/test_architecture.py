@@ -357,7 +357,7 @@ TABLES = {
     ("kernels.scalars", "OSCILLATING"): "the declarations of the functions of numbers",
     ("kernels.templates.gather", "REDUCTIONS"): "texts of writes, by what they do to what is there",
     ("kernels.templates.attention", "LOOPS"): "texts of loops, by the kernels' names",
-    ("kernels.templates.lapack", "BODIES"): "texts of what is done for a matrix, by the routines' names",
+    ("kernels.templates.lapack_bodies", "BODIES"): "texts of what is done for a matrix, by the routines' names",
     ("kernels.templates.losses", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.mask", "MASKED"): "texts of loops, by the kernels' names",
     ("kernels.templates.adaptive_pool", "TEXTS"): "texts of loops, by the kernels' names",
@@ -568,7 +568,7 @@ ASK_FOR_THE_DEVICE = {
     "methods.files.storage_bytes methods.memory creation.pinning jit.ir.literals data.transport tensors.shared multiprocessing "
     "autograd.measured_jacobians": ("doors: what leaves a tensor, or comes in"),
     "lowering.device creation.allocation creation.constants creation.factories creation.from_data creation.generators "
-    "creation.sequences methods.random": "what is made, and moved, where",
+    "creation.sequences methods.draws methods.parameter_draws": "what is made, and moved, where",
     "engine autograd.entry autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (
         "streams, which the CPU has none of; where NaN is looked for"
     ),
