@@ -59,7 +59,7 @@ def public_name(frame: FrameType) -> str | None:
         return op.public
     if name in OF_CLASSES and "self" in known:
         return type(known["self"]).__name__
-    return known.get("name") if name in WRAPPERS else PUBLIC.get(name, name)
+    return known.get("name") if name in WRAPPERS or name.startswith("<") else PUBLIC.get(name, name)
 
 
 def warn(gpu: int) -> None:

@@ -190,11 +190,13 @@ reading = Reading()
 
 
 def located(name: Device | str) -> Device:
-    """The device for what was written on the device of that name: the same, unless ``nbgrad.load`` says another.
+    """The device for what was written on the device of that name: the same, unless ``nbgrad.load`` says another; of meta the same.
 
     Raises:
         DeviceError: it is not there, or nbgrad knows no such device.
     """
+    if str(name) == "meta":
+        return META
     try:
         return (device(name) if reading.place is None else reading.place(str(name))).present("load")
     except DeviceError as error:
