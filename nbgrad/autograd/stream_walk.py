@@ -172,11 +172,10 @@ class Crossing:
 
 def cross(crossing: Crossing, below: Target, value: Tensor, choice: Choice) -> None:
     """Let the streams of what a cotangent goes to wait for it, and note that they use its memory."""
-    from ..tensors.heaps import heap_on, use_on
+    from ..tensors.heaps import heap_at, use_on
 
-    index = value.layout.device.index
-    assert index is not None
-    heap = heap_on(index)
+    heap = heap_at(value.layout.device)
+    index = heap.index
     produced = crossing.producer.of.get(index) or heap.default
     wanted = choice.of.get(index) or heap.default
     if produced is wanted:

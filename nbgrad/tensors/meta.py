@@ -52,6 +52,7 @@ class NoCard:
     may_stop = ask_guard = lambda self, what: None
     copy = lambda self, to, address, nbytes, stream: None
     wait = lambda self, stream, known=False: None
+    settle = lambda self, stream: None
 
 
 class HeapOfMeta:
@@ -59,12 +60,13 @@ class HeapOfMeta:
 
     Attributes:
         card: takes copies; ``heap``, ``request``: what gives memory.
+        index: no GPU's number; ``default``: the one stream that there is.
     """
 
     def __init__(self) -> None:
         self.card = NoCard()
         self.lists = (ctypes.c_int64 * CLASSES)()  # always empty, so that each request is asked for
-        self.stream_of_all = StreamOfCard(-1, 0, 0, ctypes.addressof(self.lists), True)
+        self.index, self.default = -1, StreamOfCard(-1, 0, 0, ctypes.addressof(self.lists), True)
         self.words, self.heap, self.request = new_heap(self.ask, PlainMemory.nowhere, self.enter, lambda x, written: None)
 
     def ask(self, nbytes: int) -> Any:
@@ -73,11 +75,11 @@ class HeapOfMeta:
 
     def enter(self) -> None:
         """Write down where this thread's lists are: they are those of all threads."""
-        native.choose_stream(self.heap, 0, self.stream_of_all.lists, 0, False)
+        native.choose_stream(self.heap, 0, self.default.lists, 0, False)
 
     def current(self) -> StreamOfCard:
         """The one stream that there is."""
-        return self.stream_of_all
+        return self.default
 
     def stream(self) -> int:
         """Its handle."""

@@ -25,10 +25,11 @@ PUBLIC = {
     "to_index": "index",
     "to_complex": "complex",
     "reduce_storage": "pickle",
+    "__bool__": "bool",
 }
 OF_CLASSES = ("__init__", "__call__")  # of modules and distributions, which users know by their classes
 # What runs around public functions.
-WRAPPERS = ("function", "method", "call", "quick")
+WRAPPERS = ("function", "method", "call", "quick", "not_yet_compiled")
 
 
 def set_mode(mode: int | str) -> None:
