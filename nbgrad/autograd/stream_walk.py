@@ -172,10 +172,12 @@ class Crossing:
 
 def cross(crossing: Crossing, below: Target, value: Tensor, choice: Choice) -> None:
     """Let the streams of what a cotangent goes to wait for it, and note that they use its memory."""
-    from ..tensors.heaps import heap_at, use_on
+    from ..tensors.heaps import heap_on, use_on
 
-    heap = heap_at(value.layout.device)
-    index = heap.index
+    index = value.layout.device.index
+    if index is None:  # meta has no streams
+        return
+    heap = heap_on(index)
     produced = crossing.producer.of.get(index) or heap.default
     wanted = choice.of.get(index) or heap.default
     if produced is wanted:

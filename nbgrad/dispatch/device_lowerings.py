@@ -15,7 +15,6 @@ from ..base.errors import DeviceError
 from ..base.user_stack import warn_user
 from ..ops.core import General
 from ..tensors.layout import Layout, layout_of
-from ..tensors.meta import no_elements
 from ..tensors.storage import CPU, META, Device
 from ..tensors.tensor import Tensor, native
 from .lowerings import FOLD, ON_GPU, RESULTS, GeneralPlan, load_on_gpu, lowering_of
@@ -141,17 +140,23 @@ def on_meta(op: General, tensors: tuple, attributes: dict) -> Any:
     Raises:
         NotSupportedError: only elements could say what they are.
     """
-    layouts, result = tuple([x.layout for x in tensors]), RESULTS.get(op.name)
-    if result is not None:
-        outs = (result(op, layouts, attributes),)
-    else:
-        style, lower = lowering_of(op) or ("run", None)
-        plan = lower(op, to_host(layouts), attributes) if style == "plan" else None
-        if not isinstance(plan, GeneralPlan):
-            raise no_elements(op.public)
-        outs = tuple([out.layout for out in plan.outs])
-    made = [CALLS["new_full"](layout_of(x.dtype, x.shape, x.strides, META), 0) for x in outs]
+    layouts = tuple([x.layout for x in tensors])
+    outs = [layout_of(x.dtype, x.shape, x.strides, META) for x in results_on_cpu(op, layouts, attributes)]
+    made = [CALLS["new_full"](out, 0) for out in outs]
     return made[0] if len(made) == 1 else tuple(made)
+
+
+def results_on_cpu(op: General, layouts: tuple, attributes: dict) -> list[Layout]:
+    """The layouts of the results that the CPU would have for operands of these layouts. Errors are those of ``on_meta``."""
+    if op.name in RESULTS:
+        return [RESULTS[op.name](op, layouts, attributes)]
+    style, lower = lowering_of(op) or ("", None)
+    plan = lower(op, to_host(layouts), attributes) if lower is not None and style == "plan" else None
+    if isinstance(plan, GeneralPlan):
+        return [out.layout for out in plan.outs]
+    from ..tensors.meta import no_elements  # not by an import: it knows drivers
+
+    raise no_elements(op.public)
 
 
 def note_fallback(name: str, public: str, device: Device) -> None:

@@ -18,7 +18,6 @@ from ..base.dtypes import dtype_of
 from ..creation.allocation import empty_of
 from ..dispatch.lowerings import lowering, prepared, result_of
 from ..tensors.arrays import array_of, tensor_of, values_of
-from ..tensors.layout import layout_of
 
 __all__: list[str] = []
 

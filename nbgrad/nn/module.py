@@ -170,7 +170,12 @@ class Module(Stateful, Convertible):
         kind = PARAMETER if isinstance(value, Parameter) else MODULE if part else None
         if kind is None and isinstance(value, Buffer):
             kind = BUFFER if vars(value)["persistent"] else TRANSIENT
-        if kind:
+        if kind == PARAMETER and type(self).register_parameter is not REGISTRATION:  # a program has its own, which makes another
+            if self._kinds_.get(name) != kind:  # what had the name before makes room
+                self.__dict__.pop(name, None)
+                self._kinds_.pop(name, None)
+            self.register_parameter(name, value)
+        elif kind:
             if kind == PARAMETER and isinstance(getattr(type(self), name, None), property):
                 self._require_name(name, kind)
             self._keep(name, value, kind)
@@ -468,6 +473,9 @@ def runs(texts: list[str]) -> Iterator[str]:
         count = len(list(group))
         yield f"({start}-{start + count - 1}): {count} x {text}" if count > 1 else f"({start}): {text}"
         start += count
+
+
+REGISTRATION = Module.register_parameter
 
 
 def check_kind(target: str, kind: str, value: Any) -> None:

@@ -13,8 +13,8 @@ from . import pinned
 from .choices import begun
 from .heaps import HeapOfCard, heap_at
 from .layout import Layout
-from .meta import HeapOfMeta
-from .storage import Device, Storage, note_made
+from .meta import HeapOfMeta, no_elements
+from .storage import META, Device, Storage, note_made
 from .tensor import Tensor, new_tensor
 
 __all__ = ["between", "bytes_of", "copied", "download", "fetch", "larger", "storage_of", "stored", "upload"]
@@ -82,7 +82,7 @@ def settled(found: HeapOfCard | HeapOfMeta, array: np.ndarray, stream: int, non_
     Who calls it has said so before, by ``may_stop``.
     """
     owner = pinned.owner_of(array) if non_blocking else None
-    if owner is None:
+    if owner is None or not isinstance(found, HeapOfCard):
         found.card.wait(stream, known=True)
     else:
         owner.use(found.card, stream)
@@ -97,14 +97,19 @@ def used_by_current(found: HeapOfCard | HeapOfMeta, storage: Storage) -> int:
 
 
 def between(x: Tensor, layout: Layout) -> Tensor:
-    """A copy of a tensor on another GPU, in a dense layout like its own.
+    """A copy of a tensor on another GPU, in a dense layout like its own; on meta its memory alone.
 
     The copy is work of the source's current stream. It waits for the target's, whose memory it writes to, and that one for it.
+
+    Raises:
+        NotSupportedError: the tensor is on meta.
     """
+    if x.layout.device is META:
+        raise no_elements()
     here, there = heap_at(x.layout.device), heap_at(layout.device)
     nbytes = layout.numel * layout.dtype.itemsize
     storage = storage_of(layout.device, nbytes, "to")
-    if nbytes:
+    if nbytes and isinstance(here, HeapOfCard) and isinstance(there, HeapOfCard):
         stream, target = used_by_current(here, x._storage_), there.stream()
         wait_for(here.card, stream, there.card, target)
         there.card.copy_from(here.card, storage.array.address, x._storage_.array.address + x._offset_, nbytes, stream)

@@ -30,8 +30,7 @@ def no_elements(op: str | None = None) -> NotSupportedError:
     """The error of what asks for elements; ``op``: whose, the public function that the program has called unless it is said."""
     return NotSupportedError(
         f"{op or name_of(frames_below_user())}: Cannot copy out of meta tensor; no data! Elements are asked for, and on the device "
-        "meta there are none. Hint: nbgrad.empty_like(x, device='cpu') for memory of that layout, module.to_empty(device='cpu') for "
-        "that of a module."
+        "meta there are none. Hint: nbgrad.empty_like(x, device='cpu'), or module.to_empty(device='cpu'), makes memory for them."
     )
 
 
@@ -60,13 +59,13 @@ class HeapOfMeta:
 
     Attributes:
         card: takes copies; ``heap``, ``request``: what gives memory.
-        index: no GPU's number; ``default``: the one stream that there is.
+        default: the one stream that there is.
     """
 
     def __init__(self) -> None:
         self.card = NoCard()
         self.lists = (ctypes.c_int64 * CLASSES)()  # always empty, so that each request is asked for
-        self.index, self.default = -1, StreamOfCard(-1, 0, 0, ctypes.addressof(self.lists), True)
+        self.default = StreamOfCard(-1, 0, 0, ctypes.addressof(self.lists), True)
         self.words, self.heap, self.request = new_heap(self.ask, PlainMemory.nowhere, self.enter, lambda x, written: None)
 
     def ask(self, nbytes: int) -> Any:

@@ -40,7 +40,9 @@ __all__ = [
 
 
 class Device:
-    """Where memory is: ``type`` is ``"cpu"``, ``"cuda"`` or ``"meta"``, ``index`` the GPU's number or None. Equal devices are one object.
+    """Where memory is: ``type`` is ``"cpu"``, ``"cuda"`` or ``"meta"``, ``index`` the GPU's number or None.
+
+    Equal devices are one object.
 
     On ``"meta"`` tensors have no elements: shape, dtype and strides of every result are found, and nothing is computed.
     Other kinds of torch's (``"mps"``) are names, which programs compare; no tensor can be there.

@@ -90,7 +90,12 @@ class Writer(pickle._Pickler):
         """torch's function that makes a tensor on a storage, and its arguments."""
         layout = x.layout.plain()
         if layout.device is META:  # which has nothing to store
-            return named("torch._utils", "_rebuild_meta_tensor_no_storage"), (layout.dtype, layout.shape, layout.strides, needs_grad)
+            return named("torch._utils", "_rebuild_meta_tensor_no_storage"), (
+                layout.dtype,
+                layout.shape,
+                layout.strides,
+                needs_grad,
+            )
         entry = self.entry(x._storage_, layout.dtype)
         args: tuple = (entry, x._offset_ // layout.dtype.itemsize, layout.shape, layout.strides, needs_grad, OrderedDict())
         lazy = {name: True for name in ("conj", "neg") if getattr(layout, name)}
