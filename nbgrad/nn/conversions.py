@@ -110,7 +110,8 @@ class Convertible:
         for name, parameter in self._own(PARAMETER):
             data, grad = fn(parameter.data), parameter.grad
             grad = None if grad is None else fn(grad.detach())
-            if data.is_meta is not parameter.is_meta:  # whoever else holds the parameter keeps its elements
+            if data.is_meta is not parameter.is_meta and not hasattr(parameter, "materialize"):
+                # Whoever else holds the parameter keeps its elements; of one that waits for a shape there are none.
                 self.__dict__[name] = new = nbgrad.nn.Parameter(data, parameter.requires_grad)
                 new.grad = grad
                 continue
