@@ -75,9 +75,7 @@ def test_large_models_take_no_memory():
     assert layer.weight.grad.numel() == 10**12
 
 
-@pytest.mark.parametrize(
-    "name", "SGD Adam AdamW RMSprop Adagrad Adadelta NAdam RAdam Adamax ASGD Rprop Adafactor Muon".split()
-)
+@pytest.mark.parametrize("name", "SGD Adam AdamW RMSprop Adagrad Adadelta NAdam RAdam Adamax ASGD Rprop Adafactor Muon".split())
 @pytest.mark.parametrize("foreach", [None, True])
 def test_optimizers(name, foreach):
     """They step, and keep state, on meta; files and copies have it, too."""

@@ -259,10 +259,7 @@ def test_other_libraries():
         (lambda: empty(0, dtype=nbgrad.int64), "tensor(..., device='meta', size=(0,), dtype=nbgrad.int64)"),
         (lambda: empty(2, requires_grad=True), "tensor(..., device='meta', size=(2,), requires_grad=True)"),
         (lambda: empty(2, requires_grad=True) * 2, "tensor(..., device='meta', size=(2,), grad_fn=<MulBackward0>)"),
-        (
-            lambda: nbgrad.nn.Parameter(empty(2)),
-            "Parameter containing:\ntensor(..., device='meta', size=(2,), requires_grad=True)",
-        ),
+        (lambda: nbgrad.nn.Parameter(empty(2)), "Parameter containing:\ntensor(..., device='meta', size=(2,), requires_grad=True)"),
     ],
 )
 def test_text(make, text):
@@ -274,7 +271,7 @@ def test_formats():
     """A tensor of one element has no number to be formatted."""
     assert f"{empty()}" == "tensor(..., device='meta', size=())"
     with pytest.raises(TypeError):
-        f"{empty():.2f}"  # noqa: B018
+        f"{empty():.2f}"
 
 
 # ---- copies and files --------------------------------------------------------------------------------------------------
