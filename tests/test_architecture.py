@@ -565,8 +565,8 @@ ASK_FOR_THE_DEVICE = {
     "composites.index_writes composites.positions composites.counts composites.order_statistics composites.subscript "
     "composites.linalg.reflections forward.programs": ("what is prepared of calls: kernels of the CPU alone"),
     "tensors.arrays tensors.untyped tensors.storage tensors.heaps tensors.gpu tensors.shared creation.numpy_exchange "
-    "creation.dlpack creation.gpu_exchange creation.pinning methods.pickling methods.files.storage_bytes methods.files.writing methods.printing "
-    "methods.torch_members methods.memory jit.ir.literals data.transport multiprocessing "
+    "creation.dlpack creation.gpu_exchange creation.pinning methods.pickling methods.files.storage_bytes "
+    "methods.files.writing methods.printing methods.torch_members methods.memory jit.ir.literals data.transport multiprocessing "
     "autograd.measured_jacobians": ("doors: what leaves a tensor, or comes in"),
     "lowering.device creation.allocation creation.constants creation.factories creation.from_data creation.generators "
     "creation.sequences methods.random": "what is made, and moved, where",
