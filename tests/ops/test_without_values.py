@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ import pytest
 import nbgrad
 from nbgrad.base.calls import CALLS
 from nbgrad.errors import NotSupportedError
+from nbgrad.forward_ad import dual_level, make_dual, unpack_dual
 from nbgrad.kernels.cpu import build
 from nbgrad.ops.core import OPS, Elementwise
 from tests.parts import alternating
@@ -61,7 +62,8 @@ def there(x):
         return type(x)(there(each) for each in x)
     if not isinstance(x, nbgrad.Tensor):
         return x
-    return nbgrad.empty_like(x, device="meta").as_strided(x.shape, x.stride()).requires_grad_(x.requires_grad)
+    moved = nbgrad.empty_like(x, device="meta").as_strided(x.shape, x.stride())
+    return moved.requires_grad_() if x.requires_grad else moved
 
 
 def run_there(row, operands: list, call) -> tuple:
@@ -78,7 +80,7 @@ def told(x, device: str):
     """What is known of a result; of one without elements strides tell nothing."""
     if not isinstance(x, nbgrad.Tensor):
         return x
-    return x.dtype, x.shape, x.stride() if x.numel() else None, x.requires_grad, device
+    return x.dtype, tuple(x.shape), x.stride() if x.numel() else None, x.requires_grad, device
 
 
 def is_public(name: str) -> bool:
@@ -144,6 +146,64 @@ def pulled(outs, operands) -> list:
     again = [x for x in grads if x is not None and x.requires_grad]
     second = nbgrad.grad(again, leaves, [nbgrad.ones_like(x) for x in again], allow_unused=True) if again else ()
     return [*grads, *second]
+
+
+@pytest.mark.part(2, 0)
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_tangents(name, kernels):
+    """Tangents are as the CPU's, of the first call of a kind and of later ones, whose steps are known."""
+    for row, call, here, _ in cases(name, "float64"):
+        want = pushed(run, row, here, call)
+        operands = there(here)
+        with kernels.context() as patch:
+            forbid(patch)
+            for _ in range(3):
+                assert [told(x, "meta") for x in pushed(run_there, row, operands, call)] == [told(x, "meta") for x in want], call
+
+
+def pushed(run: Callable, row, operands: list, call) -> list:
+    """The tangents of the results."""
+    with dual_level():
+        duals = [dual(x) for x in operands]
+        return [unpack_dual(x).tangent for x in run(row, duals, call) if isinstance(x, nbgrad.Tensor)]
+
+
+def dual(x):
+    """A tensor with a tangent, where it may have one."""
+    if isinstance(x, (list, tuple)):
+        return type(x)(dual(each) for each in x)
+    if not isinstance(x, nbgrad.Tensor) or not x.dtype.differentiable:
+        return x
+    return make_dual(x.detach(), nbgrad.ones_like(x))
+
+
+@pytest.mark.part(2, 1)
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_batches(name, kernels):
+    """Calls of batches give what they give on the CPU."""
+    for row, call, here, _ in cases(name, "float64"):
+        if any(isinstance(x, list) for x in here):
+            continue
+        batch = [nbgrad.stack([x, x]) if isinstance(x, nbgrad.Tensor) else x for x in here]
+        try:
+            want = mapped(run, row, batch, call)
+        except (nbgrad.NbgradError, TypeError):
+            continue
+        operands = there(batch)
+        with kernels.context() as patch:
+            forbid(patch)
+            got = mapped(run_there, row, operands, call)
+        assert [told(x, "meta") for x in got] == [told(x, "meta") for x in want], call
+
+
+def mapped(run: Callable, row, operands: list, call) -> tuple:
+    """The tensors among the results, mapped over the operands' first dimensions."""
+    dims = tuple([0 if isinstance(x, nbgrad.Tensor) else None for x in operands])
+
+    def call_one(*given):
+        return tuple([x for x in run(row, list(given), call) if isinstance(x, nbgrad.Tensor)])
+
+    return nbgrad.vmap(call_one, in_dims=dims, randomness="different")(*operands)
 
 
 @pytest.mark.parametrize("name", INPLACE)
