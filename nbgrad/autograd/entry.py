@@ -20,7 +20,10 @@ from ..graph.edges import AccumulateGrad, Edge, GradientEdge, edge_of, requires_
 from ..graph.node import Node
 from ..graph.rule import name_of
 from ..graph.task import GradientCaptures, Target, current_graph_task, queue_callback, target
+from ..modes.created import made_by_class
+from ..modes.dispatch_modes import wrapper_classes
 from ..modes.overrides import handle_function, has_function_of_passes
+from ..modes.wrappers import is_wrapped
 from ..tensors.choices import current
 from ..tensors.layout import Layout, sparse_marks
 from ..tensors.storage import LENT
@@ -349,7 +352,7 @@ def make_seeds(op: str, roots, cotangents, recorded: bool) -> list[tuple[Any, Te
             roots = tuple(map(values_if_sparse, roots))
     if isinstance(roots, Tensor):
         if cotangents is None:
-            return [(root_edge(op, roots), implicit_seed(op, roots.layout, recorded))]
+            return [(root_edge(op, roots), seed_of(op, roots, roots.layout, recorded))]
         if isinstance(cotangents, Tensor):
             return [(root_edge(op, roots), explicit_seed(op, cotangents, roots.layout, 0))]
     roots = as_sequence(op, "roots", roots)
@@ -360,7 +363,7 @@ def make_seeds(op: str, roots, cotangents, recorded: bool) -> list[tuple[Any, Te
     for position, (root, g) in enumerate(zip(roots, cotangents)):
         edge = root_edge(op, root)
         layout = root.layout if isinstance(root, Tensor) else edge_layout(op, root)
-        seeds.append((edge, implicit_seed(op, layout, recorded) if g is None else explicit_seed(op, g, layout, position)))
+        seeds.append((edge, seed_of(op, root, layout, recorded) if g is None else explicit_seed(op, g, layout, position)))
     return seeds
 
 
@@ -429,6 +432,12 @@ def settled_one(layout: Layout) -> Tensor:
 
 
 _lent = Plans(lent_one, 256)
+
+
+def seed_of(op: str, root: Any, layout: Layout, recorded: bool) -> Tensor:
+    """The cotangent 1 of a root that is a tensor or an edge; of a class that says what operations mean, as the class makes it."""
+    seed = implicit_seed(op, layout, recorded)
+    return made_by_class("ones_like", root) if wrapper_classes and is_wrapped(root) else seed
 
 
 def implicit_seed(op: str, layout: Layout, recorded: bool) -> Tensor:

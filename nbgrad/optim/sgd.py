@@ -12,7 +12,7 @@ from ..tensors.layout import sparse_marks
 from ..tensors.tensor import is_sparse
 from . import rules
 from .optimizer import Optimizer, options_in, refuse_both, refuse_sparse_decay, require, require_numbers, together
-from .recorded import recorded_updates
+from .recorded import by_operations, recorded_updates
 
 __all__ = ["SGD"]
 
@@ -155,7 +155,7 @@ class SGD(Optimizer):
 
     def _apply(self, rule: rules.Rule, rows: list[Any], scalars: dict[str, Any], group: dict[str, Any]) -> None:
         """Write over what the rows update."""
-        if group["differentiable"]:
+        if by_operations(group):
             recorded_updates(rule, rows, scalars)
         else:
             fused_updates(rule, rows, scalars, together(group))
