@@ -80,7 +80,7 @@ def run_backward(
     raised = outer is not None and ROOM.take(1000 + FRAMES_A_PASS * task.depth)
     mode.enabled, current["task"] = create_graph, task
     try:
-        # Kernels know no tangents, no graph that is captured, no mode beneath the gradients: meanwhile nodes evaluate their formulas by calls.
+        # Kernels know no tangents, captured graphs, modes beneath the gradients: meanwhile nodes evaluate their formulas by calls.
         walks[-1](task, seeds, create_graph or bool(dual_levels or traces or dispatch_modes), current)
         if task.callbacks is not None:
             current["node"] = None
@@ -224,7 +224,7 @@ def steps(
         seen: a mode beneath the gradients is to see sums of cotangents: none is added in place.
     """
     add = CALLS["add"]
-    sums = ({}, add, add) if seen else (accumulation.sum_plans, add, accumulation.plan_sum)
+    sums: tuple = ({}, add, add) if seen else (accumulation.sum_plans, add, accumulation.plan_sum)
     return native.steps(AccumulateGrad, freed_backward, receive, *sums, check, complain, hooked_meanwhile, compiled=not nested)
 
 

@@ -19,9 +19,9 @@ from ..graph.edges import requires_grad
 from ..modes.created import made_by_class
 from ..modes.dispatch_modes import wrapper_classes
 from ..modes.inference import newly_made
-from ..modes.wrappers import is_wrapped
 from ..modes.interpreters import has_tangent
 from ..modes.traced import refuse_in_graph
+from ..modes.wrappers import is_wrapped
 from ..tensors.arrays import array_of, values_of
 from ..tensors.batch_levels import BATCHED, ask_values, leave_graph, require_values, whole
 from ..tensors.layout import layout_of

@@ -13,8 +13,7 @@ from ..modes.dispatch_modes import wrapper_classes
 from ..modes.overrides import make_subclass
 from ..modes.wrappers import default_dispatch, says_what_operations_mean
 from ..tensors.layout import DISPATCHED, WRAPPER, Layout, layout_of, marked_layout
-from ..tensors.meta import meta_heap
-from ..tensors.storage import CPU, Device
+from ..tensors.storage import CPU, META, Device
 from ..tensors.tensor import Parameter, Tensor, put_layout, require_differentiable
 from .allocation import empty_of
 from .casting import on_device
@@ -55,7 +54,7 @@ def make_wrapper(
     where = CPU if device is None else on_device("_make_wrapper_subclass", device)
     shape = tuple(map(int, size))
     described = layout_of(kind, shape, None if strides is None else tuple(map(int, strides)), where)
-    made: Tensor = empty_of(layout_of(kind, shape, described.strides, Device("meta")))
+    made: Tensor = empty_of(layout_of(kind, shape, described.strides, META))
     made._offset_ = (storage_offset or 0) * kind.itemsize
     put_layout(made, without_memory(described))
     made.__class__ = cls
@@ -69,7 +68,7 @@ def make_wrapper(
 def without_memory(layout: Layout) -> Layout:
     """A layout of wrappers, whose memory is none of its device's."""
     marked = marked_layout(layout, WRAPPER)
-    marked.memory = meta_heap()
+    marked.memory = layout_of(layout.dtype, layout.shape, None, META).memory
     return marked
 
 
@@ -90,15 +89,16 @@ def make_dispatching_subclass(cls: type, data: Tensor, require_grad: bool = Fals
 
 @cache
 def parameter_class(cls: type) -> type:
-    """The class of parameters among tensors of a class, which makes none itself: the class is asked as ever, and makes its own."""
+    """The class of the parameters among a class's tensors: operations make none."""
     members = {"__module__": cls.__module__, "__doc__": cls.__doc__, "__init__": lambda self, *args, **kwargs: None}
-    return type(cls.__name__, (cls, Parameter), {**members, "_class_of_parameter_": cls})
+    made: type = type(cls.__name__, (cls, Parameter), {**members, "_class_of_parameter_": cls})
+    return made
 
 
 def parameter_of_class(data: Tensor, requires_grad: bool = True) -> Tensor:
-    """``Parameter(data)`` of a tensor whose class says what operations mean: one of that class, which modules take for their own."""
+    """``Parameter(data)`` of a tensor whose class says what operations mean: one of its class, that modules take for their own."""
     made: Tensor = data.detach()
-    made.__class__ = parameter_class(type(data))
+    made.__class__ = parameter_class(type(data))  # type: ignore[arg-type]
     return made.requires_grad_(requires_grad)
 
 

@@ -1,10 +1,10 @@
 """The interpreter of what lies beneath the gradients: NOTE [Beneath the gradients] of modes/dispatch_modes.py.
 
-NOTE [Handled results]: a handler runs with recording off. What it returns gets the node of the operation, which saves operands and
-results as ever: so a handler may return other elements, and the derivative is still that of the operation.
+NOTE [Handled results]: a handler runs with recording off. What it returns gets the operation's node, which saves operands
+and results as ever: so a handler may return other elements, and the derivative is still the operation's.
 
-NOTE [Handled writes]: a write and a view change, or read, the history of a tensor in the middle of what they do. There the handler's
-call of the overload, on the tensor that is written to or looked at, is the call itself, with recording as it was.
+NOTE [Handled writes]: a write and a view change, or read, the history of a tensor in the middle of what they do. There the
+handler's call of the overload, on the tensor that is written to or looked at, is the call itself, with recording as it was.
 """
 
 from __future__ import annotations
@@ -58,9 +58,7 @@ class Beneath:
         if not enabled or not any(map(requires_grad, nested_tensors(call.operands))):
             return result
         check_result(call, result)
-        if types:
-            return record_wrapped(call, result)
-        return recorded(call.op, call.operands, call.attributes, fresh(result, call))
+        return below(recording(call, result, types))
 
 
 class HandledCall:
@@ -89,8 +87,17 @@ def handled_in_place(call: Call, types: tuple, below: Callable[[Call], Any]) -> 
     finally:
         dispatch_state.handled, mode.enabled = outer, before
     if types and enabled and any(map(requires_grad, call.tensors())):
-        return record_wrapped(call, result)
+        return below(recording(call, result, types))
     return result
+
+
+def recording(call: Call, result: Any, types: tuple) -> Call:
+    """The call that gives a result its node, and does nothing else: observers see that, as saved-tensor hooks must."""
+
+    def record(*operands: Any, **attributes: Any) -> Any:
+        return record_wrapped(call, result) if types else recorded(call.op, operands, attributes, fresh(result, call))
+
+    return Call(call.op, call.operands, call.attributes, record)
 
 
 def handled(call: Call, types: tuple) -> Any:
@@ -148,8 +155,8 @@ def check_result(call: Call, result: Any) -> None:
     first = result[0] if isinstance(result, (tuple, list)) and result else result
     if not isinstance(first, Tensor):
         raise GradError(
-            f"{operator_of_call(call).name}: __torch_dispatch__ returned {type(first).__name__}, expected a Tensor, since gradients "
-            "flow into an operand. Hint: return what func(*args, **kwargs) returns, or call it under no_grad()."
+            f"{operator_of_call(call).name}: __torch_dispatch__ returned {type(first).__name__}, expected a Tensor, since "
+            "gradients flow into an operand. Hint: return what func(*args, **kwargs) returns, or call it under no_grad()."
         )
 
 

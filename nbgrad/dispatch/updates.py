@@ -302,8 +302,8 @@ def check_layouts(layouts: tuple[Layout, ...], outputs: int, singles: int) -> No
     for k, layout in enumerate(layouts):
         if isinstance(layout.special, DispatchMark):
             raise NotSupportedError(
-                f"fused_update: {'output' if k < outputs else 'input'} is a tensor whose class has __torch_dispatch__, expected one with "
-                "elements. Hint: an optimizer of update rules, such as SGD or Adam."
+                f"fused_update: {'output' if k < outputs else 'input'} is a tensor whose class has __torch_dispatch__, expected "
+                "one with elements. Hint: an optimizer of update rules, such as SGD or Adam."
             )
         if layout.special in sparse_marks:
             what = f"output {k}" if k < outputs else f"input {k - outputs}"

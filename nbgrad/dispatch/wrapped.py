@@ -1,8 +1,8 @@
 """Results of operations on wrappers, recorded: NOTE [Wrappers] of modes/wrappers.py.
 
-The node is that of the operation on plain tensors of the same layouts, its *stand-ins*; what it saves of them are the wrappers
-themselves, and of a result what the class makes of ``detach``. So the formulas of its backward run on wrappers, and the gradients of
-wrappers are wrappers.
+The node is that of the operation on plain tensors of the same layouts, its *stand-ins*; what it saves are the wrappers themselves,
+and of a result what the class makes of ``detach``. So the formulas of its backward run on wrappers, and give
+wrappers.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ __all__ = ["made_by_class", "shown"]
 def shown(name: str, x: Tensor) -> Tensor:
     """What the modes of this thread make of a new tensor, of the function ``name``.
 
-    They are given its size, dtype and device. The tensor is there before they are asked, and is what the overload returns; with other
-    arguments that is what the function of that name does.
+    They are given its size, dtype and device. The tensor is there before they are asked, and is what the overload returns; of other
+    arguments it is what the function of that name does.
     """
     if not is_dispatching():
         return x

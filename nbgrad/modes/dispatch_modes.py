@@ -35,7 +35,7 @@ __all__ = [
 
 
 class DispatchState(threading.local):
-    """The modes of a thread, outermost first, and the call that a handler is doing: NOTE [Handled writes] of dispatch/beneath.py."""
+    """The modes of a thread, outermost first, and the call that is being handled: NOTE [Handled writes] of dispatch/beneath.py."""
 
     def __init__(self) -> None:
         self.modes: list[TorchDispatchMode] = []
@@ -46,7 +46,7 @@ dispatch_state = DispatchState()
 
 
 class TorchDispatchMode(Presence):
-    """Subclass it with ``__torch_dispatch__(self, func, types, args=(), kwargs=None)``, and enter it: it is asked about each operation.
+    """``__torch_dispatch__(self, func, types, args=(), kwargs=None)`` of a subclass is asked about each operation inside.
 
     ``func`` is an overload (``nbgrad.ops.aten.add.Tensor``); called, it does the operation. The mode is off in the method.
 
@@ -168,8 +168,8 @@ def ask(func: Any, types: tuple[type, ...], args: tuple, kwargs: dict) -> Any:
             return result
     names = ", ".join(kind.__name__ for kind in types) or "the active mode"
     raise ArgumentError(
-        f"{func}: Multiple dispatch failed: __torch_dispatch__ of {names} returned NotImplemented. Hint: handle the operation there, "
-        "or return func(*args, **kwargs)."
+        f"{func}: Multiple dispatch failed: __torch_dispatch__ of {names} returned NotImplemented. Hint: handle the operation "
+        "there, or return func(*args, **kwargs)."
     )
 
 

@@ -77,12 +77,12 @@ class OpOverloadPacket:
         """The public function, or method, of that name; else the operation that has it beneath the gradients.
 
         Raises:
-            NotSupportedError: the name alone is known, to be compared with.
+            NotSupportedError: the name alone is known, to be compared with, as of what torch keeps for itself.
         """
         public = getattr(sys.modules["nbgrad"], self.__name__, None) or getattr(Tensor, self.__name__, None)
         if callable(public):
             return public
-        own = calls_of(self.namespace, self.__name__)
+        own = () if self.__name__.startswith("_") else calls_of(self.namespace, self.__name__)
         if not own:
             raise NotSupportedError(f"{self}: there is no such operation. Hint: the public function it belongs to.")
         return CALLS[own[0]]

@@ -21,7 +21,7 @@ from typing import Any, Callable, Iterator
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError
 from ..base.function_attributes import attach
-from ..base.grad_mode import mode as grad_mode, special, unusual
+from ..base.grad_mode import dispatch_modes, mode as grad_mode, special, unusual
 from ..base.locks import new_rlock
 from ..base.overriding import OWN, TORCHS, adopt_torch_name, overrides_functions
 from ..graph.edges import accumulator_of
@@ -504,7 +504,7 @@ def interpreted_method(name: str, method: Callable) -> Callable:
 
     @functools.wraps(method)
     def call(x, *args, **kwargs):
-        if x.layout.special:
+        if x.layout.special or dispatch_modes:
             return interpret(Call(pseudo, (x,), {}, lambda plain: method(plain, *args, **kwargs)))
         return method(x, *args, **kwargs)
 

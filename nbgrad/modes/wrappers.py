@@ -1,7 +1,7 @@
 """Tensors whose class says what operations beneath the gradients mean: wrappers, and subclasses on memory of their own.
 
-NOTE [Wrappers]: a wrapper is a tensor to autograd (shape, dtype, device, a place in the graph) and has no elements: what it stands for
-is in attributes of its class. Its layout is marked, so that each call of it comes to the interpreters; its memory is that
+NOTE [Wrappers]: a wrapper is a tensor to autograd (shape, dtype, device, a place in the graph) and has no elements: what it stands
+for is in attributes of its class. Its layout is marked, so that each call of it comes to the interpreters; its memory is that
 of meta, a number of bytes at no address, so that whatever asks for elements is refused, and nothing is read that is not there.
 """
 
@@ -28,8 +28,8 @@ def default_dispatch(cls: type, func: Callable, types: tuple, args: tuple = (), 
     def plain(x: Tensor) -> Tensor:
         if x.layout.special is WRAPPER:
             raise NotSupportedError(
-                f"{func}: a {type(x).__name__} has no elements, and its class does not say what the operation means. Hint: handle it in "
-                "__torch_dispatch__, on the tensors that it wraps."
+                f"{func}: a {type(x).__name__} has no elements, and its class does not say what the operation means. Hint: handle "
+                "it in __torch_dispatch__, on the tensors that it wraps."
             )
         return unmarked_twin(x) if is_wrapped(x) else x
 

@@ -1,9 +1,9 @@
 """torch's names of what is called beneath the gradients: an operator and one of its overloads, as ``aten.add.Tensor``.
 
-NOTE [Operators]: the operator is what the node of an operation is called after: ``MmBackward0`` belongs to ``aten.mm``. Where torch
-has another name, or several overloads, the declaration says so (``aten``): ``"operator.overload"``, of which either part may be left
-out; by which operands are numbers, as ``nodes`` has it; or a function of operands and attributes. What torch does not have at all, a
-step of ours, is in the namespace ``nbgrad``: the names never claim to be torch's where they are not.
+NOTE [Operators]: the operator is what the node of an operation is called after: ``MmBackward0`` belongs to ``aten.mm``. Where
+torch has another name, or several overloads, the declaration says so (``aten``): ``"operator.overload"``, of which either part may
+be left out; by which operands are numbers, as ``nodes`` has it; or a function of operands and attributes. What torch does not have
+at all, a step of ours, is in the namespace ``nbgrad``: the names never claim to be torch's where they are not.
 """
 
 from __future__ import annotations

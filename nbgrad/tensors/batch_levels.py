@@ -58,7 +58,8 @@ def require_values(op: str, layout: Layout) -> None:
         raise NotSupportedError(f"{op}: a sparse tensor's elements do not lie one after the other. Hint: x.to_dense().")
     if layout.special is WRAPPER:
         raise NotSupportedError(
-            f"{op}: the tensor is a wrapper, whose class has __torch_dispatch__, and has no elements. Hint: ask the tensors that it wraps."
+            f"{op}: the tensor is a wrapper, whose class has __torch_dispatch__, and has no elements. Hint: ask the tensors that "
+            "it wraps."
         )
     if layout.special and layout.is_traced():
         raise GraphError(

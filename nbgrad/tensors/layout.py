@@ -61,7 +61,7 @@ sparse_marks: set = set()
 
 
 class DispatchMark:
-    """What marks the layouts of tensors whose class says what operations beneath the gradients mean: NOTE [Wrappers] of modes/wrappers.py."""
+    """What marks the layouts of tensors whose class says what operations mean: NOTE [Wrappers] of modes/wrappers.py."""
 
     def __init__(self, name: str):
         self.name = name

@@ -16,7 +16,7 @@ __all__ = ["ModuleTracker"]
 
 
 class ModuleTracker:
-    """While entered, ``parents`` has the names of the modules that are running: of the forward, or of which a pass computes gradients.
+    """While entered, ``parents`` has the names of the modules that run, or of which a pass computes gradients.
 
     Attributes:
         parents: ``"Global"``, and names as ``"Sequential.0"``, which begin with the class of the outermost module.
