@@ -352,7 +352,8 @@ def make_seeds(op: str, roots, cotangents, recorded: bool) -> list[tuple[Any, Te
             roots = tuple(map(values_if_sparse, roots))
     if isinstance(roots, Tensor):
         if cotangents is None:
-            return [(root_edge(op, roots), seed_of(op, roots, roots.layout, recorded))]
+            seed = implicit_seed(op, roots.layout, recorded)
+            return [(root_edge(op, roots), seed_of(roots, seed) if wrapper_classes else seed)]
         if isinstance(cotangents, Tensor):
             return [(root_edge(op, roots), explicit_seed(op, cotangents, roots.layout, 0))]
     roots = as_sequence(op, "roots", roots)
@@ -363,7 +364,12 @@ def make_seeds(op: str, roots, cotangents, recorded: bool) -> list[tuple[Any, Te
     for position, (root, g) in enumerate(zip(roots, cotangents)):
         edge = root_edge(op, root)
         layout = root.layout if isinstance(root, Tensor) else edge_layout(op, root)
-        seeds.append((edge, seed_of(op, root, layout, recorded) if g is None else explicit_seed(op, g, layout, position)))
+        if g is None:
+            g = implicit_seed(op, layout, recorded)
+            g = seed_of(root, g) if wrapper_classes else g
+        else:
+            g = explicit_seed(op, g, layout, position)
+        seeds.append((edge, g))
     return seeds
 
 
@@ -434,10 +440,9 @@ def settled_one(layout: Layout) -> Tensor:
 _lent = Plans(lent_one, 256)
 
 
-def seed_of(op: str, root: Any, layout: Layout, recorded: bool) -> Tensor:
-    """The cotangent 1 of a root that is a tensor or an edge; of a class that says what operations mean, as the class makes it."""
-    seed = implicit_seed(op, layout, recorded)
-    return made_by_class("ones_like", root) if wrapper_classes and is_wrapped(root) else seed
+def seed_of(root: Any, seed: Tensor) -> Tensor:
+    """The cotangent 1 of a root, as its class makes it if that says what operations mean."""
+    return made_by_class("ones_like", root) if is_wrapped(root) else seed
 
 
 def implicit_seed(op: str, layout: Layout, recorded: bool) -> Tensor:

@@ -9,7 +9,7 @@ from typing import Any
 from ..base.calls import CALLS
 from ..base.dtypes import DTypeLike, dtype_of, get_default_dtype
 from ..base.errors import ArgumentError
-from ..modes.dispatch_modes import wrapper_classes
+from ..modes.dispatch_modes import note_wrappers
 from ..modes.overrides import make_subclass
 from ..modes.wrappers import default_dispatch, says_what_operations_mean
 from ..tensors.layout import DISPATCHED, WRAPPER, Layout, layout_of, marked_layout
@@ -58,7 +58,7 @@ def make_wrapper(
     made._offset_ = (storage_offset or 0) * kind.itemsize
     put_layout(made, without_memory(described))
     made.__class__ = cls
-    wrapper_classes.add(cls)
+    note_wrappers(cls)
     if requires_grad:
         require_differentiable("_make_wrapper_subclass", kind)
         made._needs_grad_ = True

@@ -15,6 +15,7 @@ from typing import Any, Callable, Iterator
 
 from ..base.errors import ArgumentError, UsageError
 from ..base.grad_mode import dispatch_modes, special
+from ..base.locks import new_rlock
 from ..tensors.layout import DispatchMark
 from ..tensors.tensor import Tensor
 from .interpreters import Presence
@@ -30,7 +31,10 @@ __all__ = [
     "are_asked",
     "wrapper_classes",
     "is_dispatching",
+    "may_ask",
+    "note_wrappers",
     "pop_mode_temporarily",
+    "seen_methods",
 ]
 
 
@@ -43,6 +47,18 @@ class DispatchState(threading.local):
 
 
 dispatch_state = DispatchState()
+
+
+# Methods of Tensor that are no operations: as they usually are, and as they go through the interpreters. The latter are in their
+# place while there is a mode anywhere in the process, so that without one their calls ask nothing.
+seen_methods: dict[str, tuple[Callable, Callable]] = {}
+_methods_lock = new_rlock()
+
+
+def put_methods(which: int) -> None:
+    """Have Tensor's methods be the usual ones (0), or those that modes see (1)."""
+    for name, forms in seen_methods.items():
+        setattr(Tensor, name, forms[which])
 
 
 class TorchDispatchMode(Presence):
@@ -75,11 +91,19 @@ class TorchDispatchMode(Presence):
     def __enter__(self) -> Any:
         dispatch_state.modes.append(self)
         special.append(self)
-        dispatch_modes.append(self)
+        with _methods_lock:
+            dispatch_modes.append(self)
+            may_ask.append(self)
+            if len(dispatch_modes) == 1:
+                put_methods(1)
         return self
 
     def __exit__(self, *error: object) -> None:
-        dispatch_modes.remove(self)
+        with _methods_lock:
+            dispatch_modes.remove(self)
+            may_ask.remove(self)
+            if not dispatch_modes:
+                put_methods(0)
         special.remove(self)
         dispatch_state.modes.remove(self)
 
@@ -106,8 +130,18 @@ def is_dispatching() -> bool:
     return bool(dispatch_modes) and bool(dispatch_state.modes)
 
 
+# All modes, and those classes: what is to cost nothing without them tests it first.
+may_ask: list = []
+
 # Classes of which there is a tensor without elements; it grows only.
 wrapper_classes: set[type] = set()
+
+
+def note_wrappers(cls: type) -> None:
+    """There is a tensor without elements of this class."""
+    if cls not in wrapper_classes:
+        wrapper_classes.add(cls)
+        may_ask.append(cls)
 
 
 def are_asked() -> bool:

@@ -21,7 +21,7 @@ from typing import Any, Callable, Iterator
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError
 from ..base.function_attributes import attach
-from ..base.grad_mode import dispatch_modes, mode as grad_mode, special, unusual
+from ..base.grad_mode import mode as grad_mode, special, unusual
 from ..base.locks import new_rlock
 from ..base.overriding import OWN, TORCHS, adopt_torch_name, overrides_functions
 from ..graph.edges import accumulator_of
@@ -29,6 +29,7 @@ from ..graph.task import state as pass_state
 from ..tensors.layout import Layout, marked_layout, sparse_marks
 from ..tensors.tensor import ASK, Parameter, Tensor, put_layout, told_of_subclasses
 from ..views import base_of
+from .dispatch_modes import seen_methods
 from .interpreters import Call, Presence, interpret, register, run_plainly
 
 __all__ = [
@@ -504,11 +505,15 @@ def interpreted_method(name: str, method: Callable) -> Callable:
 
     @functools.wraps(method)
     def call(x, *args, **kwargs):
-        if x.layout.special or dispatch_modes:
+        if x.layout.special:
             return interpret(Call(pseudo, (x,), {}, lambda plain: method(plain, *args, **kwargs)))
         return method(x, *args, **kwargs)
 
+    def asked(x, *args, **kwargs):
+        return interpret(Call(pseudo, (x,), {}, lambda plain: method(plain, *args, **kwargs)))
+
     CALLS[name] = call
+    seen_methods[name] = call, functools.wraps(method)(asked)
     return call
 
 

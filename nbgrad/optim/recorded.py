@@ -9,10 +9,9 @@ import nbgrad
 
 from .. import Tensor
 from ..dispatch.updates import Row
-from ..modes.dispatch_modes import are_asked
 from .rules import Rule
 
-__all__ = ["OnTensors", "by_operations", "recorded_updates"]
+__all__ = ["OnTensors", "recorded_updates"]
 
 
 class OnTensors:
@@ -41,11 +40,6 @@ class OnTensors:
     def minimum(x: Tensor, y: Any) -> Tensor:
         """The smaller."""
         return nbgrad.minimum(x, y) if isinstance(y, Tensor) else x.clamp_max(y)
-
-
-def by_operations(group: dict[str, Any]) -> bool:
-    """Whether a group's step is made of operations: it is recorded, or modes or classes are asked about each of them."""
-    return bool(group.get("differentiable")) or are_asked()
 
 
 def recorded_updates(rule: Rule, rows: Sequence[Row], scalars: dict[str, Any]) -> None:

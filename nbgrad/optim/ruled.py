@@ -13,12 +13,13 @@ from ..base.dtypes import DType, float32, float64
 from ..base.errors import ArgumentError, DeviceError
 from ..base.grad_mode import traces
 from ..dispatch.updates import Row, changing, followed, fused_updates, is_exchanged, is_held, step_at_end, steps_ahead
+from ..modes.dispatch_modes import are_asked, may_ask
 from ..modes.numbers import function_of
 from ..modes.traced import Unfit, capture_of_thread
 from ..tensors.choices import captures, current
 from . import rules
 from .optimizer import Optimizer, refuse_complex, require, require_numbers, together
-from .recorded import by_operations, recorded_updates
+from .recorded import recorded_updates
 
 __all__ = ["Limits", "Ruled", "at_least_0", "below_1", "in_a_row", "out_of_a_row", "taker", "update_at_places"]
 
@@ -286,7 +287,7 @@ class Ruled(Optimizer):
 
     def apply(self, group: dict[str, Any], rows: list[Row], numbers: Callable[[Callable], dict[str, Any]]) -> None:
         """Write over what the rows update, of which all take the same step; ``numbers(scalars)``: what ``scalars`` are in it."""
-        if by_operations(group):
+        if group.get("differentiable") or may_ask and are_asked():
             recorded_updates(self.rule(group), rows, numbers(self.scalars))
         else:
             fused_updates(self.rule(group), rows, numbers(self.scalars), together(group))

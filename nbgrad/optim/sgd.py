@@ -7,12 +7,13 @@ from typing import Any
 
 from .. import Tensor, zeros_like
 from ..dispatch.updates import changing, fused_updates
+from ..modes.dispatch_modes import are_asked, may_ask
 from ..modes.traced import Unfit
 from ..tensors.layout import sparse_marks
 from ..tensors.tensor import is_sparse
 from . import rules
 from .optimizer import Optimizer, options_in, refuse_both, refuse_sparse_decay, require, require_numbers, together
-from .recorded import by_operations, recorded_updates
+from .recorded import recorded_updates
 
 __all__ = ["SGD"]
 
@@ -155,7 +156,7 @@ class SGD(Optimizer):
 
     def _apply(self, rule: rules.Rule, rows: list[Any], scalars: dict[str, Any], group: dict[str, Any]) -> None:
         """Write over what the rows update."""
-        if by_operations(group):
+        if group["differentiable"] or may_ask and are_asked():
             recorded_updates(rule, rows, scalars)
         else:
             fused_updates(rule, rows, scalars, together(group))
