@@ -15,7 +15,7 @@ from ..base.grad_mode import traces
 from ..modes.numbers import value_of
 from ..modes.traced import capture_of_thread
 from ..ops.expr import Expr, constant, scalar, symbol
-from ..tensors.layout import DispatchMark, Layout, sparse_marks
+from ..tensors.layout import WRAPPER, DispatchMark, Layout, sparse_marks
 from ..tensors.tensor import Tensor
 from ..views import check_inplace
 from .formulas import Formula
@@ -96,7 +96,8 @@ def fused_update(
 
 def in_tables(x: Tensor) -> bool:
     """Whether many tensors like this one are updated, or folded, in few launches: on a GPU, where no graph is captured by calls."""
-    return x.layout.memory is not None and not traces and x.layout.special not in sparse_marks
+    mark = x.layout.special
+    return x.layout.memory is not None and not traces and mark not in sparse_marks and mark is not WRAPPER
 
 
 def fused_updates(

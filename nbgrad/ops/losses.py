@@ -334,6 +334,7 @@ general(
     tells_by_nan=True,
     doc="logsumexp(row) - row[target] of every row; 0 where the target is ignored.",
     **ROWS,
+    aten="nbgrad::cross_entropy_rows",
 )
 general(
     "cross_entropy_rows_backward",
@@ -358,6 +359,7 @@ general(
     tells_by_nan=True,
     doc="-row[target] of every row; 0 where the target is ignored.",
     **ROWS,
+    aten="nll_loss_forward",
 )
 general(
     "nll_rows_backward",
@@ -377,6 +379,7 @@ general(
     shows={"weight": None},
     doc="The mean or sum of the rows that count, and whether a target is no class.",
     **ROWS,
+    aten="nbgrad::valid_mean",
 )
 general(
     "valid_share",

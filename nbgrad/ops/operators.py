@@ -2,8 +2,9 @@
 
 NOTE [Operators]: the operator is what the node of an operation is called after: ``MmBackward0`` belongs to ``aten.mm``. Where
 torch has another name, or several overloads, the declaration says so (``aten``): ``"operator.overload"``, of which either part may
-be left out; by which operands are numbers, as ``nodes`` has it; or a function of operands and attributes. What torch does not have
-at all, a step of ours, is in the namespace ``nbgrad``: the names never claim to be torch's where they are not.
+be left out, with ``nbgrad::`` before it if need be; by which operands are numbers, as ``nodes`` has it; or a function of operands
+and attributes. What torch does not have at all, a step of ours, is in the namespace ``nbgrad``: the names never claim to be torch's
+where they are not.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ def operator_of(op: Op, operands: tuple, attributes: dict[str, Any], form: str =
         said = said.get(tuple([isinstance(x, Number) for x in operands]), said[()])
     elif callable(said):
         said = said(operands, attributes)
+    namespace, _, said = said.rpartition("::")
     name, _, overload = said.partition(".")
-    name = name or name_by_node(op.name, node_name_of(op, attributes))
-    namespace = "aten" if said or is_torchs(op) else "nbgrad"
+    name = name or (op.name if namespace else name_by_node(op.name, node_name_of(op, attributes)))
+    namespace = namespace or ("aten" if said or is_torchs(op) else "nbgrad")
     if form == "_":
         name += "_"
     return Operator(namespace, name, "out" if form == "out" else overload or "default")
@@ -71,13 +73,13 @@ def name_by_node(own: str, node: str) -> str:
     if bare.lower() == own.replace("_", ""):
         return own
     bare = re.sub(r"(?<=\d)D", "d", bare)
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", "_", bare).lower()
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z0-9])", "_", bare).lower()
 
 
 def is_torchs(op: Op) -> bool:
     """Whether torch has the operation: it is public, or its node is called after one of torch's."""
     own = "".join(part.capitalize() for part in op.name.split("_")) + "Backward0"
-    return op.function or op.method and not op.name.endswith("_backward") or op.node_name != own
+    return op.function or op.node_name != own
 
 
 def calls_of(namespace: str, name: str) -> list[str]:
@@ -91,5 +93,5 @@ def possible_names(op: Op) -> set[str]:
     """The operators of an operation's calls."""
     said = op.aten
     texts = said.values() if isinstance(said, dict) else (said,) if isinstance(said, str) else ()
-    names = {text.partition(".")[0] for text in texts} - {""}
+    names = {text.rpartition("::")[2].partition(".")[0] for text in texts} - {""}
     return names or {name_by_node(op.name, op.node_name) if isinstance(op.node_name, str) else op.name}

@@ -229,3 +229,16 @@ def test_saved_tensor_hooks_see_wrappers():
         y = x * x
     g = nbgrad.grad(y.sum(), x)[0]
     assert packed and set(packed) == {Two} and nbgrad.allclose(g.a, 2 * x.a)
+
+
+def test_modules_convert_wrappers():
+    """``double`` and ``to`` put other parameters in their places; ``data`` and clipping know them."""
+    linear = nbgrad.nn.Linear(3, 2, bias=False)
+    linear.weight = nbgrad.nn.Parameter(two(2, 3, requires_grad=False))
+    assert type(linear.weight.data) is Two
+    linear.double()
+    assert isinstance(linear.weight, (Two, nbgrad.nn.Parameter)) and linear.weight.a.dtype is nbgrad.float64
+    x = two(2)
+    x.grad = Two(nbgrad.tensor([3.0, 4.0]), nbgrad.tensor([0.0, 2.0]))
+    assert nbgrad.allclose(nbgrad.nn.utils.clip_grad_norm_([x], 1.0).a, nbgrad.tensor(5.0))
+    assert nbgrad.allclose(x.grad.b, nbgrad.tensor([0.0, 1.0]), atol=1e-5)

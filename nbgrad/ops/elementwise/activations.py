@@ -224,6 +224,7 @@ elementwise(
     out=False,
     method=False,
     doc="x - tanh(x).",
+    aten="nbgrad::",
 )
 elementwise(
     "hardshrink",
