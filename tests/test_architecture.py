@@ -561,7 +561,7 @@ ASK_FOR_THE_DEVICE = {
     "dispatch.updates lowering.cuda.registry": "which lowering; which operands may come together; who says what is wrong",
     "jit.ir.devices": "what graphs ask",
     "optim.ruled optim.optimizer": "what counts steps; what a graph of a GPU would freeze",
-    "lowering.index_walks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
+    "lowering.index_checks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
     "composites.index_writes composites.positions composites.counts composites.order_statistics composites.subscript "
     "composites.linalg.reflections forward.programs": ("what is prepared of calls: kernels of the CPU alone"),
     "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "

@@ -16,7 +16,8 @@ from ..creation.sequences import arange
 from ..dispatch.lowerings import prepared
 from ..graph.edges import requires_grad
 from ..lowering.copy import repeat_plan
-from ..lowering.index_walks import array_of, positions_tensor
+from ..lowering.index_checks import array_of
+from ..lowering.index_forms import positions_tensor
 from ..lowering.masks import positions_finder
 from ..modes.inference import newly_made
 from ..modes.traced import is_watched

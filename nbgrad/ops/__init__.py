@@ -5,6 +5,7 @@ from . import (  # noqa: F401
     attention,
     bessel,
     channels,
+    class_losses,
     complex,
     convolution,
     copies,

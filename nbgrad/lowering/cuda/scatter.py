@@ -8,7 +8,8 @@ from ...kernels.cuda.steps import Steps, operand, out
 from ...ops.shapes import wrap
 from ...tensors.layout import Layout, layout_of
 from ...tensors.overlap import overlaps_itself
-from ..index_walks import along_walk, check_index_dtype
+from ..index_checks import check_index_dtype
+from ..index_forms import along_walk
 from ..scatter import _scatter_to_view, walk_to
 from .index_walks import one_index
 from .index_writers import Write, copied_and_written, target_of
