@@ -20,7 +20,7 @@ from ..ops import shapes
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
-from .copy import _as_bits as as_bits, copy_plan
+from .copy import as_bits, copy_plan
 from .index_checks import (
     blocks,
     check_range,

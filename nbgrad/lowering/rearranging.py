@@ -13,7 +13,7 @@ from ..kernels.templates.gather import triangle
 from ..native.plans import PARALLEL, pack_record
 from ..ops import shapes
 from ..tensors.layout import Layout, layout_of, like_strides
-from .copy import _as_bits as as_bits, copy_plan
+from .copy import as_bits, copy_plan
 from .placing import GRAIN, PARALLEL_FROM, Part, place_plan, zeros_plan
 
 __all__: list[str] = []

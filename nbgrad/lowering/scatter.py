@@ -76,7 +76,8 @@ def _quick_scatter_reduced(op, layouts, attributes):
 
 
 @lowering("slice_scatter", "select_scatter", "diagonal_scatter", "as_strided_scatter", style="run")
-def _scatter_to_view(op, tensors, attributes):
+def scatter_to_view(op, tensors, attributes):
+    """A copy, and a write into the view of it that the operation names."""
     x, src = tensors
     out = CALLS["contiguous_copy" if op.name == "as_strided_scatter" else "clone"](x)
     part = CALLS[op.name.removesuffix("_scatter")](out, **attributes)
