@@ -421,9 +421,9 @@ def lent_one(layout: Layout) -> Tensor:
 
 def settled_one(layout: Layout) -> Tensor:
     """A 1 on a GPU that is there for all streams."""
-    from ..tensors.heaps import heap_on
+    from ..tensors.heaps import heap_at
 
-    one, found = new_one(layout), heap_on(layout.device.index or 0)
+    one, found = new_one(layout), heap_at(layout.device)
     found.card.settle(found.stream())
     return one
 

@@ -27,6 +27,8 @@ __all__ = [
     "lowering_of",
     "PREPARED",
     "prepared",
+    "RESULTS",
+    "result_of",
     "GeneralPlan",
     "GeneralPattern",
     "RunPlan",
@@ -77,6 +79,23 @@ def lowering(*names: str, style: str = "plan", device: str | None = "cpu") -> Ca
         for name in names:
             for table in REGISTRIES[device]:
                 table[name] = (style, function)
+        return function
+
+    return register
+
+
+# ``{operation: f(op, layouts, attributes)}``: see ``result_of``.
+RESULTS: dict[str, Callable] = {}
+
+
+def result_of(*names: str) -> Callable:
+    """Register ``f(op, layouts, attributes)``, the layout of the result of operations whose steps look at elements.
+
+    Whoever has none asks it (NOTE [Meta] of tensors/meta.py); of all others the plan says it.
+    """
+
+    def register(function):
+        RESULTS.update(dict.fromkeys(names, function))
         return function
 
     return register

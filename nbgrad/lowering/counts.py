@@ -14,7 +14,7 @@ from ..base.dtypes import WIDTHS, bool_, float32, float64, int64
 from ..base.errors import RangeError, ShapeError
 from ..base.grad_mode import mode
 from ..base.results import result_type
-from ..dispatch.lowerings import GeneralPlan, lowering, prepared
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared, result_of
 from ..dispatch.prepared import recording_run
 from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
@@ -335,6 +335,11 @@ def interval(name: str, low: float, high: float, apart: float) -> tuple[float, f
     if low > high:
         raise RangeError(f"{name}: max is {high}, expected more than min, {low}.")
     return low, high
+
+
+@result_of("bin_counts")
+def _bins_layout(op, layouts, attributes):
+    return layouts[0].like(shape=(attributes["bins"],))
 
 
 @lowering("bin_counts", style="run")

@@ -9,7 +9,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import float32, float64, int64
 from ..base.errors import DTypeError, ShapeError
-from ..dispatch.lowerings import GeneralPlan, lowering, prepared
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared, result_of
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..kernels.templates.keys import KEY_CONSTANTS
@@ -169,6 +169,13 @@ def _running_logsumexp(op, tensors, attributes):
     (x,) = arranged((x,))
     out = native.fresh(running_logsumexp_plan(x.layout, dim), x)
     return out if out.layout.dtype is dtype else CALLS["to_dtype"](out, dtype)
+
+
+@result_of("running_logsumexp")
+def running_logsumexp_layout(op, layouts, attributes):
+    """The layout of the result."""
+    wrap("logcumsumexp", attributes["dim"], layouts[0].ndim)
+    return layouts[0].like()
 
 
 @late

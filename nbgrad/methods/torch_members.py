@@ -22,6 +22,7 @@ from ..modes.overrides import functions_of
 from ..ops.shapes import sizes
 from ..ops.spellings import as_several
 from ..tensors.batch_levels import leave_graph
+from ..tensors.storage import META
 from ..tensors.streams import record_stream
 from ..tensors.tensor import Tensor
 from ..tensors.untyped import UntypedStorage
@@ -230,7 +231,6 @@ ABSENT = (
     "is_nested",
     "is_quantized",
     "is_mkldnn",
-    "is_meta",
     "is_mps",
     "is_xpu",
     "is_xla",
@@ -241,6 +241,7 @@ ABSENT = (
 )
 PROPERTIES = {name: constant(False, "False: a kind of tensor that this one is not.") for name in ABSENT}
 PROPERTIES |= {"is_cpu": property(lambda x: x.layout.device.type == "cpu", doc="Whether the elements are in the CPU's memory.")}
+PROPERTIES |= {"is_meta": property(lambda x: x.layout.device is META, doc="Whether there are no elements: the device is meta.")}
 PROPERTIES |= {"_cdata": property(lambda x: id(x), doc="A number that no other tensor has while this one lives.")}
 METHODS: dict[str, Callable] = {
     "untyped_storage": untyped_storage,

@@ -111,7 +111,7 @@ def checked_mean(name: str, losses, target, classes: int, ignore_index: int, div
         DimError: a target is no class.
     """
     result, wrong = losses.valid_mean(target, classes, ignore_index, divide)
-    if wrong.item():
+    if not wrong.is_meta and wrong.item():
         raise DimError(f"{name}: a target is out of range: expected 0 to {classes - 1}, or ignore_index ({ignore_index}).")
     return result
 

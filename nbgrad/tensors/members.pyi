@@ -481,7 +481,7 @@ class Members(Operators):
     @property
     def is_maia(self) -> _bool: """False: a kind of tensor that this one is not."""
     @property
-    def is_meta(self) -> _bool: """False: a kind of tensor that this one is not."""
+    def is_meta(self) -> _bool: """Whether there are no elements: the device is meta."""
     @property
     def is_mkldnn(self) -> _bool: """False: a kind of tensor that this one is not."""
     @property

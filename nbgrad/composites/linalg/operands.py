@@ -29,7 +29,7 @@ def has_slope(x: Tensor) -> bool:
 def checked(name: str, x: Any, square: bool = False) -> Tensor:
     """The operand, if it is one."""
     require_tensors(name, x)
-    require_matrices(name, x, square)
+    require_matrices(name, x.layout, square)
     return x
 
 

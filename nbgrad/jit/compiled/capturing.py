@@ -20,7 +20,7 @@ from ...modes.overrides import has_function
 from ...tensors.tensor import Tensor
 from ..arguments.forms import Form, forms_of
 from ..arguments.leaves import names_of_leaves
-from ..arguments.structures import Foreign, flatten, is_value, kinds_in, shared_with
+from ..arguments.structures import Foreign, flatten, flatten_result, is_value, kinds_in, shared_with
 from ..capture.capture import Trace
 from ..capture.tracing import tracing
 from ..guards.external_state import calls_watched, watching
@@ -34,6 +34,7 @@ from ..state.hooks import refuse_hooks_of
 from ..state.rebound_names import States
 from ..state.slots import Exchange
 from ..state.snapshots import Snapshot
+from .handles import find_global
 
 __all__ = ["Captured", "Fixed", "capture_call"]
 
@@ -171,7 +172,7 @@ def run(
             states.install(active)
         with followed_functions([] if active.before is None else active.before.functions):
             result = fn(*args, **kwargs)
-        found = flatten(result)
+        found = flatten_result(result, lambda x: bool(x.layout.special))
         if shared_with(result, lambda x: id(x) in seen):
             raise GraphError(
                 "it returns a list, a dict or an object that was there before: a graph cannot hold it. Hint: return a copy."
@@ -208,11 +209,12 @@ def refuse_attributes(bare: list[Tensor]) -> None:
 def refuse_results(results: list, structure: Tree) -> None:
     """Refuse what a compiled call cannot return."""
     for k, x in enumerate(results):
-        if not (isinstance(x, Tensor) or is_value(x)):
+        if not (isinstance(x, Tensor) or is_value(x) or isinstance(x, type) and find_global(x) is x):
             place = structure.places("the result")[k]
             raise Foreign(
                 f"compile: {place} is of type {type(x).__name__}, expected tensors, numbers, strings, None and members of "
-                "enumerations, in tuples, lists, dicts and data classes. Hint: make it outside, of what the function returns."
+                "enumerations, in tuples, lists, dicts and objects that it makes of these. Hint: make it outside, of what the "
+                "function returns."
             )
         if has_function(x):
             place = structure.places("the result")[k]

@@ -29,7 +29,7 @@ from ...tensors.arrays import values_of
 from ...tensors.choices import current
 from ...tensors.storage import Storage, unwatched
 from ...tensors.tensor import Tensor, meta_of, native, put_layout
-from ..arguments.structures import flatten as flatten_result
+from ..arguments.structures import flatten_result
 from ..guards.external_state import watching
 from ..ir.devices import copied, put_back
 from ..ir.ir import Block

@@ -159,7 +159,7 @@ def solver(*names: str, square: bool = True, fits: Callable[..., bool] | None = 
     def register(function: Callable) -> Callable:
         def run(op: Any, tensors: tuple, attributes: dict) -> Any:
             for x in tensors:
-                require_matrices(op.public, x, square and x is tensors[0])
+                require_matrices(op.public, x.layout, square and x is tensors[0])
             layouts = [x.layout for x in tensors]
             if not all(x.numel for x in layouts):
                 return of_nothing(op, layouts, attributes)

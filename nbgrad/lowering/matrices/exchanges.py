@@ -10,7 +10,7 @@ from ...base.bounded import MOST_PLANS
 from ...base.calls import CALLS
 from ...base.dtypes import int64
 from ...base.errors import RangeError
-from ...dispatch.lowerings import lowering, prepared
+from ...dispatch.lowerings import lowering, prepared, result_of
 from ...ops.expr import scalar
 from ...tensors.arrays import tensor_of, values_of
 from ...tensors.tensor import native
@@ -62,6 +62,11 @@ def factors_plan(x, y, pivots, adjoint: bool):
 def _quick_solve_by_factors(op, layouts, attributes):
     plan = factors_plan(*layouts[:2], attributes["pivots"], attributes["adjoint"])
     return None if plan is None else launched(plan, 3)
+
+
+@result_of("solve_by_factors")
+def _solution_layout(op, layouts, attributes):
+    return layouts[1].like()
 
 
 @lowering("solve_by_factors", style="run")

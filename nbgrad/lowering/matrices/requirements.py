@@ -6,18 +6,17 @@ import numpy as np
 
 from ...base.bounded import keep
 from ...base.errors import DTypeError, LinAlgError, ShapeError
-from ...tensors.tensor import Tensor
+from ...tensors.layout import Layout
 
 PASSED: dict[tuple, bool] = {}  # what require_matrices has found to be right
 
 
-def require_matrices(name: str, x: Tensor, square: bool) -> None:
+def require_matrices(name: str, layout: Layout, square: bool) -> None:
     """Refuse what has no such decomposition.
 
     Raises:
         ShapeError: no matrices, or none that are square. DTypeError: another dtype than single or double precision.
     """
-    layout = x.layout
     if (layout, square) in PASSED:
         return
     if layout.ndim < 2:

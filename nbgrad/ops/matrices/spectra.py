@@ -24,7 +24,7 @@ def require_gauge(name: str, imaginary, what: str) -> None:
     """
     from ...base.grad_mode import special
 
-    if special or imaginary.layout.special:  # no values to look at, or values of a batch
+    if special or imaginary.layout.special or imaginary.is_meta:  # no values to look at, or values of a batch
         return
     size = float(imaginary.detach().abs().max()) if imaginary.numel() else 0.0
     if size > 1e-2:
