@@ -28,7 +28,7 @@ from .anomaly import (
     is_anomaly_enabled as is_anomaly_enabled, set_anomaly_enabled as set_anomaly_enabled, set_detect_anomaly as set_detect_anomaly,
 )
 from .autograd import forward_ad as forward_ad, function as function, grad_mode as grad_mode
-from .autograd.entry import Variable as Variable, backward as backward, grad as grad, variable as variable
+from .autograd.entry import backward as backward, grad as grad
 from .autograd.function import (
     Function as Function, InplaceFunction as InplaceFunction, NestedIOFunction as NestedIOFunction,
     once_differentiable as once_differentiable,
@@ -36,6 +36,7 @@ from .autograd.function import (
 from .autograd.function_context import FunctionCtx as FunctionCtx
 from .autograd.gradcheck import gradcheck as gradcheck, gradgradcheck as gradgradcheck
 from .autograd.measured_jacobians import GradcheckError as GradcheckError
+from .autograd.old_names import Variable as Variable, variable as variable
 from .backends import absent as mps, absent as onnx, absent as xpu
 from .base import dtypes as dtypes, errors as errors
 from .base.compat import (
@@ -102,8 +103,8 @@ from .jit.compile import compile as compile
 from .jit.control_flow import cond as cond, map as map, scan as scan, while_loop as while_loop
 from .lowering.counts import Histogram
 from .methods import memory as memory, pytree as pytree, random as random, return_types as return_types, typed_storage as storage
+from .methods.declare import declare as declare
 from .methods.files import load as load, save as save, serialization as serialization
-from .methods.install import declare as declare
 from .methods.lobpcg import lobpcg as lobpcg
 from .methods.low_rank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from .methods.memory import release_memory as release_memory

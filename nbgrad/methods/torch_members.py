@@ -27,8 +27,8 @@ from ..tensors.streams import record_stream
 from ..tensors.tensor import Tensor
 from ..tensors.untyped import UntypedStorage
 from .elements import apply_, fill_diagonal_, map2_, map_
+from .functions import FUNCTIONS
 from .inplace_functions import inplace_functions
-from .install import FUNCTIONS
 from .memory_formats import clone_function, clone_method, contiguous, dim_order
 from .tensor_info import get_device, is_nonzero, is_same_size, is_signed
 from .typed_constructors import constructed
