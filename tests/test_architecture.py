@@ -571,7 +571,7 @@ ASK_FOR_THE_DEVICE = {
     "autograd.measured_jacobians": ("doors: what leaves a tensor, or comes in"),
     "lowering.device creation.allocation creation.constants creation.factories creation.from_data creation.generators "
     "creation.sequences methods.draws methods.parameter_draws": "what is made, and moved, where",
-    "engine autograd.entry autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (
+    "engine autograd.seeds autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (
         "streams, which the CPU has none of; where NaN is looked for"
     ),
 }
