@@ -21,11 +21,11 @@ __all__: list[str] = []
 
 @lowering("flip_dims")
 def _flip(op, layouts, attributes):
-    (x,), (out, part) = layouts, flipped_part(op, layouts[0], attributes["dims"])
+    (x,), (out, part) = layouts, flipped_part(layouts[0], attributes["dims"])
     return place_plan(out, [part], zero=False) if x.numel else zeros_plan(out, x)
 
 
-def flipped_part(op, x: Layout, dims: tuple) -> tuple[Layout, Part]:
+def flipped_part(x: Layout, dims: tuple) -> tuple[Layout, Part]:
     """The layout of ``flip``, which goes through memory as ``x`` does, and where the elements go.
 
     Raises:

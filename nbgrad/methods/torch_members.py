@@ -193,7 +193,7 @@ def to_device(x: Tensor, device: Any, non_blocking: bool = False, *, stream: Any
     tensor([1., 1.])
     """
     with import_module("nbgrad.cuda").stream(stream) if stream is not None else nullcontext():
-        return moved("to_device", x, on_device("to_device", device), non_blocking)
+        return moved(x, on_device("to_device", device), non_blocking)
 
 
 def __array_namespace__(x: Tensor, *, api_version: str | None = None) -> Any:
