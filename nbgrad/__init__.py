@@ -21,15 +21,8 @@ from .base.compat import _assert, _force_original_view_tracking, is_view_replay_
 from .base.dtypes import *
 from .base.errors import *
 from .base.function_attributes import place as _place
-from .base.grad_mode import (
-    _unsafe_preserve_version_counter,
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
+from .base.grad_mode import is_grad_enabled, is_inference_mode_enabled
+from .base.mode_contexts import _unsafe_preserve_version_counter, enable_grad, inference_mode, no_grad, set_grad_enabled
 from .batch.vmap import vmap
 from .composites import load as _load_composites
 from .creation import factories as _creation

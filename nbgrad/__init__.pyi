@@ -69,10 +69,10 @@ from .base.errors import (
     OutOfMemoryError as OutOfMemoryError, RangeError as RangeError, RootError as RootError, SettingError as SettingError,
     ShapeError as ShapeError, SubscriptError as SubscriptError, UsageError as UsageError, VersionError as VersionError,
 )
-from .base.grad_mode import (
+from .base.grad_mode import is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled
+from .base.mode_contexts import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter, enable_grad as enable_grad,
-    inference_mode as inference_mode, is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled,
-    no_grad as no_grad, set_grad_enabled as set_grad_enabled,
+    inference_mode as inference_mode, no_grad as no_grad, set_grad_enabled as set_grad_enabled,
 )
 from .base.size import Size as Size
 from .batch.vmap import vmap as vmap

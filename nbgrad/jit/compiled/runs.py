@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
-from ...base.grad_mode import enable_grad
+from ...base.mode_contexts import enable_grad
 from ...base.nested import Tree
 from ...modes.inference import mark_inference
 from ...native.actors import COUNTED, LISTED, SINGLE
