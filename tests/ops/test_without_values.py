@@ -22,7 +22,7 @@ LENGTH = "the result is as long as something is true"
 ANSWER = "the result is a number or a truth value of Python's"
 BY_VALUES = "the result's shape is what elements say"
 REFUSED = {
-    **dict.fromkeys("nonzero nonzero_static nonzero_places argwhere masked_select unique unique_consecutive".split(), LENGTH),
+    **dict.fromkeys("nonzero nonzero_places argwhere masked_select unique unique_consecutive".split(), LENGTH),
     "getitem": "through a mask " + LENGTH,
     "setitem": "elements go where a mask is true",
     **dict.fromkeys(["one_hot", "bincount"], BY_VALUES),
