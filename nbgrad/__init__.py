@@ -104,6 +104,12 @@ _SYMBOLS = (
     "SymInt",
     *(f"sym_{name}" for name in "float int ite max min not sqrt sum".split()),
 )
+_NATIVE = """affine_grid_generator alpha_dropout_ batch_norm constant_pad_nd conv_tbc cosine_embedding_loss ctc_loss dropout_
+embedding embedding_renorm_ feature_alpha_dropout_ feature_dropout_ frobenius_norm grid_sampler grid_sampler_2d
+grid_sampler_3d group_norm gru gru_cell hinge_embedding_loss instance_norm layer_norm lstm lstm_cell
+margin_ranking_loss max_pool1d_with_indices native_batch_norm native_channel_shuffle native_dropout native_group_norm
+native_layer_norm norm_except_dim poisson_nll_loss rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell rrelu rrelu_
+triplet_margin_loss""".split()
 _LAYOUTS = "coo", "csr", "csc", "bsr", "bsc"
 # Functions of modules that are names of the package too, and are imported when they are first asked for.
 _late = {
@@ -112,6 +118,7 @@ _late = {
     **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), "nn.functional"),
     **dict.fromkeys(("_standard_gamma", "binomial", "poisson"), "distributions.sampling"),
     **dict.fromkeys(_AUTOCAST, "amp.autocast_mode"),
+    **dict.fromkeys(_NATIVE, "nn.native_functions"),
     "summary": "nn.summary",
     **dict.fromkeys(("hspmm", "smm", "spmm", "sspaddmm"), "sparse"),
     **dict.fromkeys([f"sparse_{name}" for name in _LAYOUTS], "sparse"),

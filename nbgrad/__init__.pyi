@@ -107,6 +107,7 @@ from .methods.install import declare as declare
 from .methods.lobpcg import lobpcg as lobpcg
 from .methods.low_rank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from .methods.memory import release_memory as release_memory
+from .methods.parameter_draws import multinomial as multinomial, normal as normal
 from .methods.plain_functions import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, column_stack as column_stack, detach as detach,
     fill as fill, range as range, unravel_index as unravel_index,
@@ -115,8 +116,8 @@ from .methods.printing import (
     get_printoptions as get_printoptions, printoptions as printoptions, set_printoptions as set_printoptions,
 )
 from .methods.random import (
-    bernoulli as bernoulli, multinomial as multinomial, normal as normal, rand as rand, rand_like as rand_like, randint as randint,
-    randint_like as randint_like, randn as randn, randn_like as randn_like, randperm as randperm,
+    bernoulli as bernoulli, rand as rand, rand_like as rand_like, randint as randint, randint_like as randint_like, randn as randn,
+    randn_like as randn_like, randperm as randperm,
 )
 from .methods.settings import (
     get_default_device as get_default_device, get_device_module as get_device_module, set_default_device as set_default_device,
@@ -137,6 +138,20 @@ from .modes import overrides as overrides
 from .modes.inference import is_inference as is_inference
 from .nn.bilinear import bilinear as bilinear
 from .nn.loss_functions import pdist as pdist
+from .nn.native_functions import (
+    affine_grid_generator as affine_grid_generator, alpha_dropout_ as alpha_dropout_, batch_norm as batch_norm,
+    constant_pad_nd as constant_pad_nd, conv_tbc as conv_tbc, cosine_embedding_loss as cosine_embedding_loss, ctc_loss as ctc_loss,
+    dropout_ as dropout_, embedding as embedding, embedding_renorm_ as embedding_renorm_,
+    feature_alpha_dropout_ as feature_alpha_dropout_, feature_dropout_ as feature_dropout_, frobenius_norm as frobenius_norm,
+    grid_sampler as grid_sampler, grid_sampler as grid_sampler_2d, grid_sampler as grid_sampler_3d, group_norm as group_norm,
+    gru as gru, gru_cell as gru_cell, hinge_embedding_loss as hinge_embedding_loss, instance_norm as instance_norm,
+    layer_norm as layer_norm, lstm as lstm, lstm_cell as lstm_cell, margin_ranking_loss as margin_ranking_loss,
+    max_pool1d_with_indices as max_pool1d_with_indices, native_batch_norm as native_batch_norm,
+    native_channel_shuffle as native_channel_shuffle, native_dropout as native_dropout, native_group_norm as native_group_norm,
+    native_layer_norm as native_layer_norm, norm_except_dim as norm_except_dim, poisson_nll_loss as poisson_nll_loss,
+    rnn_relu as rnn_relu, rnn_relu_cell as rnn_relu_cell, rnn_tanh as rnn_tanh, rnn_tanh_cell as rnn_tanh_cell, rrelu as rrelu,
+    rrelu_ as rrelu_, triplet_margin_loss as triplet_margin_loss,
+)
 from .nn.normalization import rms_norm as rms_norm
 from .nn.rearranging import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
 from .nn.summary import summary as summary

@@ -330,6 +330,7 @@ TABLES = {
     ("composites.scatter", "REDUCTIONS"): "values of torch's argument reduce=",
     ("composites.segments", "REDUCTIONS"): "values of torch's argument reduce=",
     ("sparse.products", "REDUCTIONS"): "values of torch's argument reduce=",
+    ("nn.native_functions", "REDUCTIONS"): "values of torch's argument reduction=",
     ("dispatch.device_formulas", "DIVIDES"): "scalar functions that divide integers, which the gates allow there",
     ("kernels.cuda.vectors", "SERIES"): "scalar functions of many terms",
     ("cubins.rows", "FAMILY"): "what a release carries is its size, not what operations are",
@@ -356,7 +357,7 @@ TABLES = {
     ("kernels.scalars", "OSCILLATING"): "the declarations of the functions of numbers",
     ("kernels.templates.gather", "REDUCTIONS"): "texts of writes, by what they do to what is there",
     ("kernels.templates.attention", "LOOPS"): "texts of loops, by the kernels' names",
-    ("kernels.templates.lapack", "BODIES"): "texts of what is done for a matrix, by the routines' names",
+    ("kernels.templates.lapack_bodies", "BODIES"): "texts of what is done for a matrix, by the routines' names",
     ("kernels.templates.losses", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.mask", "MASKED"): "texts of loops, by the kernels' names",
     ("kernels.templates.adaptive_pool", "TEXTS"): "texts of loops, by the kernels' names",
@@ -569,7 +570,7 @@ ASK_FOR_THE_DEVICE = {
     "methods.files.writing methods.printing methods.torch_members methods.memory jit.ir.literals data.transport multiprocessing "
     "autograd.measured_jacobians": ("doors: what leaves a tensor, or comes in"),
     "lowering.device creation.allocation creation.constants creation.factories creation.from_data creation.generators "
-    "creation.sequences methods.random": "what is made, and moved, where",
+    "creation.sequences methods.draws methods.parameter_draws": "what is made, and moved, where",
     "engine autograd.entry autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (
         "streams, which the CPU has none of; where NaN is looked for"
     ),

@@ -90,10 +90,8 @@ sparse.to_sparse_semi_structured
 *Storage StorageBase
 = typed memory is old: `untyped_storage()`
 
-cudnn_* miopen_* mkldnn_* native_* batch_norm* *_norm embedding embedding_bag embedding_renorm_ ctc_loss *_loss conv_tbc
-constant_pad_nd affine_grid_generator grid_sampler* gru* lstm* rnn_* norm_except_dim alpha_dropout_ feature_*dropout_ dropout_
-rrelu rrelu_ max_pool1d_with_indices slice_inverse is_vulkan_available
-= torch's native functions with other orders of arguments than `nn.functional` has them in
+cudnn_* miopen_* mkldnn_* native_norm batch_norm_* embedding_bag slice_inverse is_vulkan_available
+= torch's native functions of single libraries, and one of four results: `nn.functional.embedding_bag`
 
 nn.functional.*_with_indices
 = `return_indices=True`

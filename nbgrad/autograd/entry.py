@@ -17,7 +17,8 @@ from ..batch.gradients import with_batched_cotangents, with_batched_tensors
 from ..batch.tensors import has_batched
 from ..engine import describe, run_backward
 from ..graph.edges import AccumulateGrad, Edge, GradientEdge, edge_of, requires_grad, retain_grad
-from ..graph.node import Node, name_of
+from ..graph.node import Node
+from ..graph.rule import name_of
 from ..graph.task import GradientCaptures, Target, current_graph_task, queue_callback, target
 from ..modes.overrides import handle_function, has_function_of_passes
 from ..tensors.choices import current

@@ -19,8 +19,8 @@ from ..base.compat import (
 )
 from ..base.errors import GradError, RangeError, UsageError
 from ..graph.edges import GradientEdge, edge_of, get_gradient_edge, requires_grad
-from ..graph.node import RemovableHandle
-from ..graph.saved import saved_tensors_hooks
+from ..graph.hooks import RemovableHandle
+from ..graph.saved_hooks import saved_tensors_hooks
 from ..graph.task import GraphTask, Target, log_nodes, running_task, target
 from ..tensors import storage
 from ..tensors.tensor import Tensor, native

@@ -31,7 +31,7 @@ from ..dispatch.movements import Cotangents, movement_call
 from ..dispatch.operands import check_kinds, dtype_of_kinds, kinds_of
 from ..dispatch.out import write_out
 from ..dispatch.writes import require_fit
-from ..graph.saved import count_write
+from ..graph.writes import count_write
 from ..modes.batched import Batched, element_layout, wrap_batched
 from ..modes.interpreters import Call, register
 from ..ops.core import Elementwise, Movement

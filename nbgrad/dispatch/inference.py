@@ -15,7 +15,8 @@ from ..base.bounded import Plans
 from ..base.calls import CALLS
 from ..base.dtypes import of_default_dtype
 from ..base.grad_mode import ALONE, Inferring, mode, special
-from ..graph.saved import count_write, tensors_in
+from ..graph.saved import tensors_in
+from ..graph.writes import count_write
 from ..modes.inference import INTERPRETER
 from ..modes.interpreters import Call, FastPath, fast_paths, run_plainly
 from ..native.plans import Plan

@@ -24,7 +24,7 @@ from ..base.function_attributes import parameter_names
 from ..base.grad_mode import mode
 from ..graph.cotangents import plus
 from ..graph.edges import Edge, Node, edge_of, next_seq, requires_grad
-from ..graph.node import Rule
+from ..graph.rule import Rule
 from ..graph.saved import freed_error
 from ..tensors.tensor import Tensor
 from .nodes import JointResult, node_builder, node_template

@@ -27,8 +27,9 @@ from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
+from .arranged import runs_as_it_lies
 from .index_walks import ONE_STATUS
-from .reduce import PARALLEL_FROM, runs_as_it_lies
+from .lines import PARALLEL_FROM
 from .sort import is_short, order_plan
 
 __all__ = ["Histogram"]

@@ -20,7 +20,9 @@ from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
-from .reduce import arranged, arranged_call, in_dtype, runs_as_it_lies, split_at, split_launch
+from .arranged import arranged, arranged_call, runs_as_it_lies
+from .lines import split_at, split_launch
+from .reduce import in_dtype
 
 LONG = 32  # elements of a line from which groups of them are quicker: benchmarks/test_forward.py
 _BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64", 16: "complex128"}

@@ -475,7 +475,7 @@ def check_declaration(op: Elementwise) -> None:
         if node.op not in ("symbol", "constant") and not (computable(node.op, "float32") and node.op in CALLS):
             raise ArgumentError(
                 f"{op.name}: a formula applies {node.op!r}, which is no scalar function. Hint: write it "
-                "with arithmetic and the functions that ops/elementwise.py uses."
+                "with arithmetic and the functions that ops/elementwise/ uses."
             )
         if isinstance(known := OPS.get(node.op), Elementwise):
             least = sum(default is inspect.Parameter.empty for default in known.defaults)

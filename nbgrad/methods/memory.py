@@ -13,7 +13,7 @@ from ..base.grad_mode import dual_levels, mode, traces
 from ..creation.allocation import empty_of, shape_of
 from ..forward.tangents import below_level, fitted, hold, sees_tangent, tangent_of, visible_levels
 from ..graph.edges import edge_of, is_leaf_edge, requires_grad
-from ..graph.saved import count_write
+from ..graph.writes import count_write
 from ..modes.inference import is_inference, mark_inference
 from ..modes.overrides import converted
 from ..modes.traced import note_alias, note_data, refuse_in_graph

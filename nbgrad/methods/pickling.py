@@ -15,7 +15,7 @@ from ..base.dtypes import dtype_of, uint8
 from ..base.errors import GradError
 from ..base.grad_mode import traces
 from ..graph.edges import requires_grad
-from ..graph.node import name_of
+from ..graph.rule import name_of
 from ..modes.inference import newly_made
 from ..tensors.batch_levels import leave_graph
 from ..tensors.layout import Layout, marked_layout

@@ -15,7 +15,7 @@ from ..base.dtypes import DType, bool_, get_default_dtype, int64
 from ..base.errors import ArgumentError, InplaceError, RangeError
 from ..creation.numpy_exchange import item
 from ..graph.edges import requires_grad
-from ..graph.node import name_of
+from ..graph.rule import name_of
 from ..tensors.arrays import values_of
 from ..tensors.storage import META
 from ..tensors.tensor import Parameter, Tensor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import nbgrad
@@ -12,7 +12,7 @@ from ..base.calls import CALLS
 from ..ops.recurrent import CELLS
 from .packing import Plan
 
-__all__ = ["GATES", "all_steps", "one_step"]
+__all__ = ["GATES", "all_layers", "one_step"]
 
 # By torch's names of modes: the cell, and how many gates it has.
 NAMES = {"RNN_TANH": "tanh", "RNN_RELU": "relu", "LSTM": "lstm", "GRU": "gru"}
@@ -31,6 +31,39 @@ def fed(mode: str, x: Tensor, weights: Mapping[str, Any]) -> tuple[Tensor, Tenso
     if mode == "GRU":
         return nbgrad.nn.functional.linear(x, weight, of_input), of_states
     return x @ weight.t(), of_input + of_states
+
+
+def all_layers(
+    mode: str,
+    x: Tensor,
+    weights: Sequence[Mapping[str, Any]],
+    states: Sequence[Tensor],
+    plan: Plan | None,
+    directions: int,
+    dropout: float,
+) -> tuple[Tensor, list[Tensor]]:
+    """The outputs of the last layer, and the last states of all layers.
+
+    Args:
+        x: ``(steps, batch, size)``; of packed sequences their data.
+        weights: of every layer and direction, by torch's names without these.
+        states: the first ones, ``(layers * directions, batch, size)`` each.
+        plan: of packed sequences.
+        directions: 1 or 2.
+        dropout: with which probability outputs of all layers but the last are zeroed.
+    """
+    ends: list[tuple[Tensor, ...]] = []
+    firsts = list(zip(*[state.unbind(0) for state in states]))
+    for at in range(0, len(weights), directions):
+        if at and dropout:
+            x = nbgrad.dropout(x, dropout, True)
+        found = []
+        for k in range(at, at + directions):
+            out, last = all_steps(mode, x, weights[k], firsts[k], plan, k > at)
+            found.append(out)
+            ends.append(last)
+        x = found[0] if directions == 1 else nbgrad.cat(found, -1)
+    return x, [nbgrad.stack(each) for each in zip(*ends)]
 
 
 def all_steps(

@@ -15,7 +15,7 @@ from ..modes.autocast import operand
 from . import init
 from .module import Module, unusual
 from .packing import PackedSequence, Plan, plan_of
-from .recurrence import GATES, all_steps
+from .recurrence import GATES, all_layers
 
 __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
@@ -193,20 +193,8 @@ class RNNBase(Module):
 
     def through_layers(self, x: Tensor, states: list[Tensor], plan: Plan | None) -> tuple[Tensor, list[Tensor]]:
         """The outputs of the last layer and the last states of all; ``x`` has steps in front, or is packed data."""
-        ends: list[tuple[Tensor, ...]] = []
-        firsts = [state.unbind(0) for state in states]
-        for layer in range(self.num_layers):
-            if layer and self.dropout and self.training:
-                x = nbgrad.dropout(x, self.dropout, True)
-            found = []
-            for direction in range(self.directions):
-                k = layer * self.directions + direction
-                weights = {own.split("_l")[0]: getattr(self, own) for own in self._names_[k]}
-                out, last = all_steps(self.mode, x, weights, tuple([each[k] for each in firsts]), plan, direction == 1)
-                found.append(out)
-                ends.append(last)
-            x = found[0] if len(found) == 1 else nbgrad.cat(found, -1)
-        return x, [nbgrad.stack(each) for each in zip(*ends)]
+        weights = [{own.split("_l")[0]: getattr(self, own) for own in names} for names in self._names_]
+        return all_layers(self.mode, x, weights, states, plan, self.directions, self.dropout if self.training else 0.0)
 
     def check_input(self, x: Any, packed: bool) -> None:
         """Refuse what is no input.

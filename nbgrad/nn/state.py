@@ -19,7 +19,7 @@ from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, NotSupportedError, ShapeError
 from ..base.user_stack import warn_user
 from ..graph.edges import RemovableHandle
-from ..graph.node import add_hook
+from ..graph.hooks import add_hook
 from .members import BUFFER, BUFFERS, MODULE, PARAMETER, join
 from .state_hooks import StateHooked
 

@@ -9,7 +9,8 @@ from ..base.errors import NbgradError
 from ..composites.linalg.results import QRResult, Reflections, SVDTurned, SlogdetResult, TriangularSolution
 from ..composites.numbers import Frexp
 from ..creation.generators import Generator
-from ..graph.node import Node, RemovableHandle
+from ..graph.hooks import RemovableHandle
+from ..graph.node import Node
 from ..lowering.counts import Histogram
 from ..methods.typed_storage import TypedStorage
 from ..ops.expr import Operators

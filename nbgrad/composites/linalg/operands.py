@@ -9,7 +9,7 @@ import numpy as np
 from ...base.grad_mode import mode, special
 from ...dispatch.arguments import require_tensors
 from ...graph.edges import requires_grad
-from ...lowering.decompositions import require_matrices
+from ...lowering.matrices.requirements import require_matrices
 from ...tensors.tensor import Tensor
 
 __all__: list[str] = []

@@ -11,7 +11,7 @@ from ...base.errors import DTypeError, LinAlgError, ShapeError
 from ...creation import factories
 from ...dispatch.arguments import require_tensors
 from ...dispatch.joint import joint
-from ...lowering.lapack import at_once
+from ...lowering.matrices.at_once import at_once
 from ...ops.expr import scalar
 from ...tensors.arrays import checked_values
 from ...tensors.batch_levels import whole

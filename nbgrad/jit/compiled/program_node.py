@@ -16,7 +16,8 @@ from ...base.calls import CALLS
 from ...base.errors import GraphError
 from ...base.grad_mode import enable_grad, mode
 from ...graph.edges import edge_of, number_node, requires_grad
-from ...graph.node import Edge, Node, Rule, blank_node
+from ...graph.node import Edge, Node, blank_node
+from ...graph.rule import Rule
 from ...graph.saved import version_error
 from ...native.handle import native
 from ...tensors.tensor import Tensor
