@@ -206,6 +206,22 @@ def mapped(run: Callable, row, operands: list, call) -> tuple:
     return nbgrad.vmap(call_one, in_dims=dims, randomness="different")(*operands)
 
 
+@pytest.mark.parametrize("name", ROWS)
+def test_the_default_device_is_where_no_steps_are(name, kernels):
+    """What a call of the CPU makes on its way is on the CPU, though new tensors of the program go to meta."""
+    for row, call, here, outs in cases(name, "float64"):
+        attributes = {name: to_tensor(x) for name, x in call.attributes.items()}
+        if row.name.endswith("_") or row.name == "setitem":
+            continue
+        nbgrad.manual_seed(1)
+        outs = as_tuple(CALLS[name](*here, **attributes))
+        nbgrad.manual_seed(1)
+        with nbgrad.device("meta"):
+            got = as_tuple(CALLS[name](*here, **attributes))
+        for x, y in zip(got, outs, strict=True):
+            assert not isinstance(x, nbgrad.Tensor) or nbgrad.equal(x.nan_to_num(), y.nan_to_num()), call
+
+
 @pytest.mark.parametrize("name", INPLACE)
 def test_in_place(name, kernels):
     """Writes give the operand, a version further, or the CPU's error."""
