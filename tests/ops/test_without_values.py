@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator
 
@@ -101,6 +102,24 @@ def cases(name: str, dtype: str, requires_grad: bool = False) -> Iterator:
         except (nbgrad.NbgradError, np.linalg.LinAlgError, TypeError, KeyError, RecursionError):
             continue
         yield row, call, here, outs
+
+
+FAILURES = [(name, failure) for name, row in sorted(SAMPLES.items()) for failure in row.errors]
+# What elements are to be blamed for: classes, places and lengths out of range, matrices without an inverse.
+OF_ELEMENTS = "one_hot nll_loss cross_entropy scatter_reduce segment_reduce cholesky_factor linalg_inv".split()
+
+
+@pytest.mark.parametrize(("name", "failure"), FAILURES, ids=[f"{name}{failure.case}" for name, failure in FAILURES])
+def test_errors(name, failure):
+    """Shapes, dtypes and settings that the CPU refuses are refused with its words; what is wrong with elements is not seen."""
+    row = SAMPLES[name]
+    operands = there(tensors(row, failure.case, failure.dtype))
+    try:
+        run_there(row, operands, failure.case)
+    except failure.error as error:
+        assert re.search(failure.match, str(error))
+    else:
+        assert name in OF_ELEMENTS
 
 
 @pytest.mark.parametrize("dtype", ["float32", *alternating("complex64", "bfloat16"), pytest.param("int64", marks=pytest.mark.slow)])
