@@ -91,7 +91,8 @@ RESULTS: dict[str, Callable] = {}
 def result_of(*names: str) -> Callable:
     """Register ``f(op, layouts, attributes)``, the layout of the result of operations whose steps look at elements.
 
-    Whoever has none asks it (NOTE [Meta] of tensors/meta.py); of all others the plan says it.
+    On meta, where there are none, it is called in place of the steps: NOTE [Meta] of tensors/meta.py. Of other operations the plan
+    or the steps themselves say what the result is.
     """
 
     def register(function):
