@@ -40,7 +40,7 @@ from ..kernels.templates.reduce import (
     variance_loop,
     variance_of,
 )
-from ..native.plans import PARALLEL, pack_record
+from ..native.plans import PARALLEL, known, pack_record
 from ..ops.core import OPS, General
 from ..ops.reduce import kept_shape, names_none, reduced_dims
 from ..ops.shapes import diagonal_of, wrap
@@ -207,7 +207,9 @@ def whole_records(fold: Fold) -> Callable[[int], bytes | None]:
     head, pack, over = pack_record(kernel(fold, False), 1, 1, 1, (0,), 0), WALK_WORDS.pack, fold.over
 
     def record(numel: int) -> bytes | None:
+        nonlocal head
         if 0 < numel < PARALLEL_FROM:
+            head = known(head)
             return head + pack(numel, 0, 1, 0, 1 << 62, 1, over(numel))
         return whole_record(fold, numel) if 0 < numel < SHARED_FROM else None
 
