@@ -136,7 +136,7 @@ class ElementwiseRule(SavingRule):
         return elementwise_plan(self.formula, compute, given, tuple(outs), exact=self.op.exact)
 
     def is_usual(self, plan: ElementwisePlan, layouts: tuple) -> bool:
-        """Whether the saved values, whose layouts stand behind that of the cotangent, have those with which the call was planned."""
+        """Whether the saved values, whose layouts stand behind the cotangent's, have those of which the call was planned."""
         operands = plan.operands
         for k, place in enumerate(self.saved_places, 1):
             if layouts[k] is not (plan.outs[0].layout if place < 0 else operands[place]):
