@@ -170,7 +170,7 @@ def ask(function: Callable, kinds: tuple[Any, ...], args: tuple, kwargs: dict) -
     """
     if _state.modes:
         mode = _state.modes.pop()
-        # Meanwhile calls may go their usual way: no other thread asks this mode. Where other modes were entered behind it, it stays.
+        # Meanwhile calls may go their usual way, as no other thread asks this mode. Behind it there may be others, then it stays.
         presence = presence_of(mode)
         if innermost := special[-1] is presence:
             special.remove(presence)

@@ -4,10 +4,10 @@ NOTE [As it is]: what no graph holds is known by what a call is chosen by (``_br
 again; it is said once. Where most calls are of that kind, looking at them costs more than it finds: behind ``MOST_IDLE`` of them
 in a row only one of ``REST`` is looked at.
 
-NOTE [Room]: behind the limit, calls that come again and again take the place of the variant that was not used for the longest time, if
-it was not used since they came first: a program that goes on to other sizes is compiled for these. They must have taken ``PATIENCE``
-times as long as a capture takes, so whatever comes, captures take a fraction of the time. Of a function that is called with more
-sizes in turn than it may have variants, all are in use, and none gives way.
+NOTE [Room]: behind the limit, calls that come again and again take the place of the variant that was not used for the longest time,
+if it was not used since they came first: a program that goes on to other sizes is compiled for these. They must have taken
+``PATIENCE`` times as long as a capture takes, so whatever comes, captures take a fraction of the time. Of a function that is called
+with more sizes in turn than it may have variants, all are in use, and none gives way.
 """
 
 from __future__ import annotations
