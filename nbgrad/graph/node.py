@@ -168,6 +168,7 @@ class Rule:
         saved_names: names of the saved values, in the order of their slots.
         frees: whether a pass that keeps no graph frees the node; or a function of the node that does.
         takes_undefined: whether ``backward`` is called although no result has a cotangent.
+        only_reads: whether ``backward`` keeps nothing of a cotangent beyond its run, and shows it to no program, unless it is recorded.
     """
 
     name: str = "node"
@@ -175,6 +176,7 @@ class Rule:
     saved_names: tuple[str, ...] = ()
     frees: bool | Callable[[Node], None] = False
     takes_undefined = False
+    only_reads = False
 
     def places(self, node: Node) -> tuple[int, tuple[int, ...]] | None:
         """For tools: how many operands there are, and which of them the edges belong to; None if all have one."""
