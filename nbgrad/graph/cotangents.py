@@ -27,7 +27,7 @@ def alone(node: object, g: object, task: None) -> int:
     return counted(node, g)
 
 
-# The caller's variable, the function's and getrefcount's argument; the first alone since Python 3.14, where callees borrow variables.
+# The caller's variable, the function's and getrefcount's argument; the first alone since Python 3.14: callees borrow variables.
 ENGINE_ALONE = alone(None, object(), None)
 
 
