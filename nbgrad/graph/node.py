@@ -168,7 +168,7 @@ class Rule:
         saved_names: names of the saved values, in the order of their slots.
         frees: whether a pass that keeps no graph frees the node; or a function of the node that does.
         takes_undefined: whether ``backward`` is called although no result has a cotangent.
-        only_reads: whether ``backward``, unless it is recorded, keeps nothing of a cotangent beyond its run, and shows it to nobody.
+        only_reads: whether ``backward``, unless it is recorded, keeps nothing of a cotangent, and shows it to nobody.
     """
 
     name: str = "node"
