@@ -31,6 +31,7 @@ __all__ = ["Patterns"]
 
 AFTER = 16  # shapes of a kind that are planned by the maker before a function is derived
 MOST = 4  # functions of a kind, and of those that are asked before the kind of a call is looked for
+INTS = frozenset({int})
 
 # ``function(*inputs)`` -> record (of a view its offset), templates of the results, layouts of the operands; or None.
 Function = Callable[..., "tuple[Any, tuple, tuple] | None"]
@@ -129,7 +130,7 @@ class Patterns:
             return open_input(derivation, f"x{first}", x) if x.ndim else x
         if are_layouts(x):
             return tuple([open_input(derivation, f"x{k}[{n}]", each) if each.ndim else each for n, each in enumerate(x)])
-        if k in self.sizes and type(x) is tuple:
+        if k in self.sizes and type(x) is tuple and INTS.issuperset(map(type, x)):
             return derivation.opened(f"x{k}", x, None)
         return derivation.opened(f"(x{k}, )", (x,), None)[0] if k in self.sizes and type(x) is int else x
 
@@ -152,8 +153,10 @@ def kind_of_other(x: Any) -> Any:
 
 
 def open_kind(x: Any) -> Any:
-    """What a function depends on in a size, or a tuple of them."""
-    return tuple(map(type, x)) if type(x) is tuple else int if type(x) is int else (x, type(x))
+    """What a function depends on in a size, or a tuple of them; of numbers that only the maker converts, or refuses, in each."""
+    if type(x) is tuple:
+        return len(x) if INTS.issuperset(map(type, x)) else (x, *map(type, x))
+    return int if type(x) is int else (x, type(x))
 
 
 def never(*inputs: Any) -> None:
@@ -199,6 +202,8 @@ class Text:
                 ask(f"{name} is None")
             elif k in sizes and type(x) is tuple:
                 ask(f"type({name}) is tuple and tuple(map(type, {name})) == {self.constant(tuple(map(type, x)))}")
+                if not INTS.issuperset(map(type, x)):
+                    ask(f"{name} == {self.constant(x)}")
             elif k in sizes and type(x) is int:
                 ask(f"type({name}) is int")
             elif are_layouts(x):
