@@ -320,6 +320,19 @@ def test_pool(compare, name):
     compare(f"{name} 32x16x32x32, forward and backward", both(backward_of(loss, x)), budget=0.8)
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("shape", [(2, 3, 8, 8), (8, 32, 56, 56)], ids=str)
+def test_grid_sample(compare, mode, shape):
+    """Elements between those of images, at places that are drawn, and the cotangents of both."""
+    x, weight = (RNG.normal(size=shape).astype(np.float32) for _ in range(2))
+    grid = RNG.uniform(-1.1, 1.1, size=(shape[0], *shape[2:], 2)).astype(np.float32)
+
+    def loss(lib, x, grid):
+        return (lib.nn.functional.grid_sample(x, grid, mode, align_corners=False) * lib.asarray(weight)).sum()
+
+    compare(f"grid_sample {mode} {'x'.join(map(str, shape))}, forward and backward", both(backward_of(loss, x, grid)), budget=1)
+
+
 # A norm of rows or channels, and the shapes of its operand and of its parameters.
 NORMS = {
     "batch_norm 32x16x32x32": (lambda F, x, *affine: F.batch_norm(x, None, None, *affine, True), (32, 16, 32, 32), (16,), 2),

@@ -32,6 +32,7 @@ def load() -> None:
         rearranging,
         recurrent,
         reduce,
+        sampling,
         scan,
         scatter,
         softmax,

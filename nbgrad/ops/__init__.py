@@ -25,6 +25,7 @@ from . import (  # noqa: F401
     rearranging,
     recurrent,
     reduce,
+    sampling,
     scans,
     scatter,
     sparse,

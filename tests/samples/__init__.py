@@ -21,6 +21,7 @@ from . import (
     pooling,  # noqa: F401
     recurrent,  # noqa: F401
     reduce,  # noqa: F401
+    sampling,  # noqa: F401
     sparse,  # noqa: F401
     special,  # noqa: F401
     standardise,  # noqa: F401
