@@ -361,6 +361,8 @@ TABLES = {
     ("kernels.templates.losses", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.mask", "MASKED"): "texts of loops, by the kernels' names",
     ("kernels.templates.adaptive_pool", "TEXTS"): "texts of loops, by the kernels' names",
+    ("kernels.templates.paths", "FIRST_ROWS"): "how much memory the kernels use, by their names",
+    ("kernels.templates.paths", "TEXTS"): "texts of loops, by the kernels' names",
     ("kernels.templates.pool", "TEXTS"): "texts of loops, by the kernels' names",
     ("kernels.templates.sampling", "BODIES"): "bodies of loops, by the operations that launch them",
     ("kernels.templates.select", "SEARCHES"): "texts of searches in sorted lines",

@@ -27,6 +27,7 @@ def load() -> None:
         linalg,
         losses,
         masks,
+        paths,
         pooling,
         random,
         rearranging,

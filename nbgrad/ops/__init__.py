@@ -18,6 +18,7 @@ from . import (  # noqa: F401
     losses,
     movement,
     norms,
+    paths,
     pooling,
     positions,
     quantization,

@@ -18,6 +18,7 @@ from . import (
     linalg,  # noqa: F401
     losses,  # noqa: F401
     movement,  # noqa: F401
+    paths,  # noqa: F401
     pooling,  # noqa: F401
     recurrent,  # noqa: F401
     reduce,  # noqa: F401

@@ -18,7 +18,7 @@ from textwrap import indent
 from typing import Callable, NamedTuple
 
 from ...ops.sampling import TAPS, derivative, first_tap
-from ..texts import in_dtype, late_text
+from ..texts import in_dtype, late_text, with_lines
 
 __all__ = ["BLOCK", "GROUP", "INDICES", "Settings", "sampling_kernel"]
 
@@ -242,15 +242,6 @@ def memory_lines(settings: Settings, orders: list[tuple[int, ...]], sums: bool) 
         lines += f"offset{d}{t} = at_INDEX(stack({8 * BLOCK}), 0)\n"
         lines += "".join(f"weight{d}{t}_{n} = at_T(stack({8 * BLOCK}), 0)\n" for n in orders[d])
     return lines + "".join(f"sum{d} = at_T(stack({8 * BLOCK}), 0)\n" for d in range(settings.ndim) if sums)
-
-
-def with_lines(text: str, parts: dict[str, str]) -> str:
-    """The text with each word that stands alone in a line replaced by lines, as far to the right."""
-    lines = []
-    for line in text.splitlines():
-        word = line.strip()
-        lines.append(indent(parts[word], line[: len(line) - len(word)]) if word in parts else line)
-    return "\n".join(lines) + "\n"
 
 
 @cache
