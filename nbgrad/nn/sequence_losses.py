@@ -60,8 +60,8 @@ def ctc_loss(
     table, sizes = table_of_targets(targets, target_lengths, samples, classes)
     states = np.full((samples, 2 * table.shape[1] + 1), blank)
     states[:, 1::2] = table
-    both = np.array([lengths, [2 * size + 1 for size in sizes]], np.int64).reshape(2, samples)
-    path, both = (nbgrad.from_numpy(each).to(x.device) for each in (states, both))
+    counts = np.array([lengths, [2 * size + 1 for size in sizes]], np.int64).reshape(2, samples)
+    path, both = (nbgrad.from_numpy(each).to(x.device) for each in (states, counts))
     losses = CALLS["path_loss"](x.float() if x.dtype.itemsize == 2 else x, path, both, blank)
     if zero_infinity:
         losses = nbgrad.where(losses == nbgrad.inf, 0.0, losses)

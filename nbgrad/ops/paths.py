@@ -54,7 +54,7 @@ class Ways:
 
     def there(self) -> list:
         """For each step how all paths that are in a state after it have scored; before the first they are in the first state."""
-        own, made = scalar.where(self.place == 0, 0.0, self.never), []
+        own, made = scalar.where(self.place == 0, 0.0, self.never), list[Any]()
         two = scalar.slice(self.never, 1, 0, 1, 1)
         for t, score in enumerate(self.scores):
             padded, count = CALLS["cat"]([two, two, own], 1), self.never.layout.shape[1]
@@ -68,7 +68,7 @@ class Ways:
     def back(self) -> list:
         """For each step how all that goes on from a state has scored, that step included."""
         ends = scalar.where((self.place < self.states) & (self.place >= self.states - 2), 0.0, self.never)
-        own, made, count = self.never, [], self.never.layout.shape[1]
+        own, made, count = self.never, list[Any](), self.never.layout.shape[1]
         two = scalar.slice(self.never, 1, 0, 1, 1)
         later = scalar.slice(CALLS["cat"]([self.barrier, two, two], 1), 1, 2, count + 2, 1)
         for t, score in reversed([*enumerate(self.scores)]):

@@ -248,7 +248,7 @@ def memory_lines(settings: Settings, orders: list[tuple[int, ...]], sums: bool) 
 def sampling_kernel(name: str, dtype: str, settings: Settings) -> Callable:
     """The kernel of an operation for a real dtype."""
     dims, slopes = range(settings.ndim), name == "grid_slopes"
-    orders = [(n, n + 1) if slopes else (n,) for n in settings.orders]
+    orders = [tuple(range(n, n + 1 + slopes)) for n in settings.orders]
     by = [tuple(n + (d == e) for e, n in enumerate(settings.orders)) for d in dims]
     parts = {
         "MEMORY": memory_lines(settings, orders, slopes),
