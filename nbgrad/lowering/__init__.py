@@ -21,6 +21,7 @@ def load() -> None:
         distances,
         fft,
         formulas,
+        indefinite,
         index_writers,
         indexing,
         join,

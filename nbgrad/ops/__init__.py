@@ -13,6 +13,7 @@ from . import (  # noqa: F401
     elementwise,
     extrema,
     fft,
+    indefinite,
     indexing,
     linalg,
     losses,
