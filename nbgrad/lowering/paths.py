@@ -11,9 +11,8 @@ from ..kernels.templates.paths import memory_rows, paths_kernel
 from ..native.plans import PARALLEL, pack_record
 from ..ops.paths import losses_in_steps
 from ..tensors.layout import Layout, layout_of
-from .arranged import arranged_run
+from .arranged import arranged_run, runs_as_it_lies
 from .losses import arranged_call
-from .reduce import runs_as_it_lies
 
 __all__: list[str] = []
 

@@ -18,9 +18,8 @@ from ..native.plans import PARALLEL, pack_record
 from ..ops.sampling import MODES, PADDINGS, TAPS, derivative, first_tap, raised
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
-from .arranged import arranged_run
+from .arranged import arranged_run, runs_as_it_lies
 from .placing import zeros_plan
-from .reduce import runs_as_it_lies
 
 __all__: list[str] = []
 

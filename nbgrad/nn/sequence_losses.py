@@ -86,7 +86,7 @@ def whole_numbers(name: str, given: Any, count: int, most: int) -> list[int]:
 
 def table_of_targets(targets: Tensor, given: Any, samples: int, classes: int) -> tuple[np.ndarray, list[int]]:
     """Targets ``(n, s)``, 0 where a sequence has none any more, and how many of each count."""
-    values = targets.cpu().detach().numpy()
+    values = np.zeros(tuple(targets.shape), np.int64) if targets.is_meta else targets.cpu().detach().numpy()
     if values.ndim == 2 or samples == 1:
         table = values.reshape(samples, -1 if values.size else 0)
         width = table.shape[1]
@@ -104,6 +104,7 @@ def table_of_targets(targets: Tensor, given: Any, samples: int, classes: int) ->
     return table, sizes
 
 
+@casts(cpu="single", cuda="single")
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:

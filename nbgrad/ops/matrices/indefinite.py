@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..base.errors import NotSupportedError
-from .core import general, refusing
-from .expr import scalar
+from ...base.errors import NotSupportedError
+from ..core import general, refusing
+from ..expr import scalar
 
 __all__: list[str] = []
 

@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..base.dtypes import int32
-from ..base.errors import DTypeError, NotSupportedError, ShapeError
-from ..dispatch.lowerings import lowering
-from ..kernels.cpu.blas import is_wide, lapack
-from ..tensors.arrays import tensor_of, values_of
-from .decompositions import require_matrices
+from ...base.calls import CALLS
+from ...base.dtypes import int32
+from ...base.errors import DTypeError, NotSupportedError, ShapeError
+from ...dispatch.lowerings import lowering, result_of
+from ...kernels.cpu.blas import is_wide, lapack
+from ...tensors.arrays import tensor_of, values_of
+from ...tensors.layout import Layout
+from .requirements import require_matrices
 
 __all__: list[str] = []
 
@@ -63,31 +65,48 @@ def solved(x: np.ndarray, pivots: np.ndarray, y: np.ndarray, hermitian: bool) ->
 @lowering("ldl", style="run", device="cuda")
 def _ldl(op, tensors, attributes):
     (x,) = tensors
-    require_matrices(op.public, x, True)
+    layout = x.layout
+    require_matrices(op.public, layout, True)
+    batch, n = layout.shape[:-2], layout.shape[-1]
+    if x.is_meta:
+        return tuple(
+            [CALLS["new_full"](each, 0) for each in (layout.like(), layout.like(int32, (*batch, n)), layout.like(int32, batch))]
+        )
     values = values_of(x)
-    out, pivots, info = np.zeros(x.shape, values.dtype), np.zeros(x.shape[:-1], np.int32), np.zeros(x.shape[:-2], np.int32)
-    for place in np.ndindex(info.shape) if x.shape[-1] else ():
+    out, pivots, info = np.zeros(layout.shape, values.dtype), np.zeros((*batch, n), np.int32), np.zeros(batch, np.int32)
+    for place in np.ndindex(*batch) if n else ():
         out[place], pivots[place], info[place] = factored(values[place], attributes["hermitian"])
     return tensor_of(out, x), tensor_of(pivots, x), tensor_of(info, x)
+
+
+@result_of("ldl_solution")
+def solution_layout(op, layouts, attributes) -> Layout:
+    """The layout of the result.
+
+    Raises:
+        ShapeError, DTypeError: operands that do not go together.
+    """
+    x, pivots, y = layouts
+    require_matrices(op.public, x, True)
+    if pivots.dtype is not int32:
+        raise DTypeError(f"{op.public}: pivots are {pivots.dtype}, expected int32, as ldl_factor gives them.")
+    batch, n = x.shape[:-2], x.shape[-1]
+    if x.dtype is not y.dtype or pivots.shape != (*batch, n) or y.ndim != x.ndim or y.shape[:-1] != (*batch, n):
+        given = f"LD is {x.dtype}{list(x.shape)}, pivots {list(pivots.shape)}, B {y.dtype}{list(y.shape)}"
+        raise ShapeError(f"{op.public}: {given}, expected (*, n, n), (*, n) and (*, n, k) of one dtype.")
+    return y.like()
 
 
 @lowering("ldl_solution", style="run")
 @lowering("ldl_solution", style="run", device="cuda")
 def _ldl_solution(op, tensors, attributes):
-    x, pivots, y = tensors
-    require_matrices(op.public, x, True)
-    batch, n = x.shape[:-2], x.shape[-1]
-    if pivots.layout.dtype is not int32:
-        raise DTypeError(f"{op.public}: pivots are {pivots.dtype}, expected int32, as ldl_factor gives them.")
-    if x.dtype is not y.dtype or pivots.shape != (*batch, n) or y.ndim != x.ndim or y.shape[:-1] != (*batch, n):
-        given = f"LD is {x.dtype}{list(x.shape)}, pivots {list(pivots.shape)}, B {y.dtype}{list(y.shape)}"
-        raise ShapeError(f"{op.public}: {given}, expected (*, n, n), (*, n) and (*, n, k) of one dtype.")
+    solution_layout(op, tuple([x.layout for x in tensors]), attributes)
     factors, steps, right = map(values_of, tensors)
-    require_steps(op.public, steps, n)
-    out = np.zeros(y.shape, right.dtype)
-    for place in np.ndindex(batch) if out.size else ():
+    require_steps(op.public, steps, factors.shape[-1])
+    out = np.zeros(right.shape, right.dtype)
+    for place in np.ndindex(factors.shape[:-2]) if out.size else ():
         out[place] = solved(factors[place], steps[place], right[place], attributes["hermitian"])
-    return tensor_of(out, x)
+    return tensor_of(out, tensors[2])
 
 
 def require_steps(name: str, steps: np.ndarray, n: int) -> None:
