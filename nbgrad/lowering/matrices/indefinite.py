@@ -98,7 +98,6 @@ def solution_layout(op, layouts, attributes) -> Layout:
 
 
 @lowering("ldl_solution", style="run")
-@lowering("ldl_solution", style="run", device="cuda")
 def _ldl_solution(op, tensors, attributes):
     solution_layout(op, tuple([x.layout for x in tensors]), attributes)
     factors, steps, right = map(values_of, tensors)
