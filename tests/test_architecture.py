@@ -72,7 +72,7 @@ LAYERS = (
     ("testing", "comparisons"),
     ("__init__", "the public names"),
     (
-        "nn optim amp linalg special fft signal data distributions multiprocessing sparse integrate quasirandom safetensors "
+        "nn fx optim amp linalg special fft signal data distributions multiprocessing sparse integrate quasirandom safetensors "
         "interop array_api utilities",
         "written in the public names",
     ),
