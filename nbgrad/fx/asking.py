@@ -17,9 +17,12 @@ from inspect import Parameter, signature
 from types import CodeType, FunctionType
 from typing import Any
 
+import nbgrad
+
 from ..base.function_attributes import attach
 from ..base.locks import new_rlock
 from ..base.overriding import overrides_functions
+from ..dispatch.generated import compile_now
 from ..modes.overrides import handle_function
 from ..tensors.tensor import Tensor
 
@@ -28,6 +31,7 @@ __all__ = ["ask_while_alive", "functions_ask"]
 SPACES = ("nbgrad", "nbgrad.nn.functional", "nbgrad.nn.init", "nbgrad.linalg", "nbgrad.fft", "nbgrad.special")
 _lock = new_rlock()
 _askers = 0  # for how many tracers functions ask
+_asked = _exchanging = False  # whether they do, and whether their code is being exchanged
 
 
 @contextmanager
@@ -48,12 +52,19 @@ def ask_while_alive(tracer: Any) -> None:
 
 def change_askers(by: int) -> None:
     """Exchange the code of the functions for the first asker, and put it back behind the last one."""
-    global _askers
+    global _askers, _exchanging, _asked
     with _lock:
-        before, _askers = _askers, _askers + by
-        if bool(before) != bool(_askers):
-            for function, (own, asking_code) in askable().items():
-                function.__code__ = asking_code if _askers else own
+        _askers += by
+        if _exchanging:  # a tracer was freed in the midst of the loop below, which sees it
+            return
+        _exchanging = True
+        try:
+            while _asked is not (_askers > 0):
+                _asked = _askers > 0
+                for function, codes in askable().items():
+                    function.__code__ = codes[_asked]
+        finally:
+            _exchanging = False
 
 
 @cache
@@ -61,9 +72,8 @@ def askable() -> dict[FunctionType, tuple[CodeType, CodeType]]:
     """Public functions that take tensors, with their own codes and those that ask."""
     found: dict[FunctionType, tuple[CodeType, CodeType]] = {}
     for function in (*public_functions(), *methods()):
-        # A function has as many variables of closures as its code names, also those that this code does not use.
-        closure = function.__code__.co_freevars
-        found[function] = function.__code__, asking.__code__.replace(co_freevars=closure)
+        compile_now(function)
+        found[function] = function.__code__, asking_code(len(function.__code__.co_freevars))
     for function in found:
         prepare(function)
     return found
@@ -101,13 +111,29 @@ def prepare(function: FunctionType) -> None:
     attach(function, __signature__=shown)
 
 
-def asking(*args: Any, _asking: Any, _function: Any, _inside: Any, **named: Any) -> Any:
-    """The code of functions that ask. Its globals are the function's, so all that it needs is among its defaults."""
-    return _asking(_function, _inside, args, named)
+@cache
+def asking_code(count: int) -> CodeType:
+    """The code of functions that ask, with as many variables of a closure as the function has, which it has to name.
+
+    Its globals are the function's, so all that it needs is among its defaults.
+    """
+    names = [f"closed_{number}" for number in range(count)]
+    text = f"""def closing({", ".join(names)}):
+    def asking(*args, _asking, _function, _inside, **named):
+        return _asking(_function, _inside, args, named)
+        {", ".join(names)}
+    return asking
+"""
+    scope: dict[str, Any] = {}
+    exec(compile(text, __file__, "exec", dont_inherit=True), scope)  # noqa: S102 - the text above
+    code: CodeType = scope["closing"](*names).__code__
+    return code
 
 
 def ask_or_run(function: Callable, inside: Callable, args: tuple, named: dict[str, Any]) -> Any:
     """What the type of an argument makes of the call; of tensors what the function does."""
+    if function is nbgrad.einsum and len(args) == 2 and isinstance(args[1], (tuple, list)):
+        args = (args[0], *args[1])  # as in torch, where types are asked about operands one by one
     found = overriding_in((*args, *named.values()))
     return inside(*args, **named) if found is None else handle_function(function, (found,), *args, **named)
 
