@@ -1,7 +1,7 @@
 """torch.fx: programs of modules as graphs that Python programs read and change.
 
-``symbolic_trace`` runs a module on proxies (proxy.py, tracer.py), which write down in a ``Graph`` (graph.py, node.py) what is done
-with them. A ``GraphModule`` (graph_module.py) is a module whose ``forward`` is the text of a graph (codegen.py). ``Interpreter`` and
+``symbolic_trace`` runs a module on proxies (proxy.py, tracer.py), which write down what is done with them in a ``Graph`` (graph.py,
+node.py). A ``GraphModule`` (graph_module.py) is a module whose ``forward`` is the text of a graph (codegen.py). ``Interpreter`` and
 ``Transformer`` (interpreter.py) run graphs node by node, and ``replace_pattern`` (subgraph_rewriter.py) exchanges parts of them.
 Graphs that are compiled are others: those of ``nbgrad.jit``.
 

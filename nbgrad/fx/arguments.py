@@ -45,7 +45,7 @@ def root_arguments(tracer: Tracer, fn: Callable, is_module: bool, concrete: dict
         raise ArgumentError(
             f"fx: concrete_args has {unknown}, expected names of arguments: {', '.join(each.name for each in given)}."
         )
-    values = [tracer.root] if is_module else []
+    values: list[Any] = [tracer.root] if is_module else []
     nested, leaves = False, []
     for each in given:
         if each.name in concrete:
@@ -76,7 +76,7 @@ def parameters_of(fn: Callable) -> list[inspect.Parameter]:
 
 def placeholder(tracer: Tracer, parameter: inspect.Parameter, name: str) -> Proxy:
     """The proxy of an argument, optional if the parameter is."""
-    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**" if parameter.kind is parameter.VAR_KEYWORD else ""
     default = () if parameter.default is parameter.empty else (parameter.default,)
     annotation = None if parameter.annotation is parameter.empty else parameter.annotation
     return tracer.create_proxy("placeholder", stars + name, default, {}, type_expr=annotation)

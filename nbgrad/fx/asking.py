@@ -1,9 +1,9 @@
 """Functions and proxies: while a program is traced, every function of tensors asks its arguments' types before it looks at them.
 
-Operations ask anyway, where they find what is no tensor; but a function of several operations looks at shapes first, and a proxy has
-every attribute. In torch each function asks at its first line. Here that would take a tenth of the time of small calls, so they do it
-only as long as there are proxies: the code of the functions is exchanged for one that asks, and then runs what was there. So it does
-wherever a program has imported a function before.
+Operations ask anyway, where they find what is no tensor; but a function of several operations looks at shapes first, and a proxy
+has every attribute. In torch each function asks at its first line. Here that would take a tenth of the time of small calls, so they
+do it only as long as there are proxies: the code of the functions is exchanged for one that asks, and then runs what was there. So
+it does wherever a program has imported a function before.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def asking_code(count: int) -> CodeType:
     return asking
 """
     scope: dict[str, Any] = {}
-    exec(compile(text, __file__, "exec", dont_inherit=True), scope)  # noqa: S102 - the text above
+    exec(compile(text, __file__, "exec", dont_inherit=True), scope)
     code: CodeType = scope["closing"](*names).__code__
     return code
 

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 import nbgrad
 
 from ..methods import pytree
+from ..tensors.storage import Device
 from .names import Names, identifier, is_own, path_of
 from .node import Argument, Node, map_arg
 from .shapes import shape_text
 
 if TYPE_CHECKING:
-    from .graph import Graph
+    pass
 
 __all__ = ["CodeGen", "PythonCode"]
 
@@ -39,7 +40,7 @@ ALWAYS: dict[str, Any] = {
     "nan": math.nan,
     "NoneType": type(None),
     "nbgrad": nbgrad,
-    "device": nbgrad.device,
+    "device": Device,
     "pytree": pytree,
 }
 

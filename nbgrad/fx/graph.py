@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.errors import ArgumentError, GraphError
 from ..base.user_stack import warn_user
-from .codegen import CodeGen, PyTreeCodeGen as _PyTreeCodeGen, PythonCode
+from .codegen import CodeGen, PythonCode, PyTreeCodeGen as _PyTreeCodeGen
 from .lint import lint
 from .names import Names, path_of, snake_case
 from .node import Argument, Node, Target, map_arg
@@ -80,7 +80,7 @@ class Graph:
         self, owning_module: GraphModule | None = None, tracer_cls: type | None = None, tracer_extras: dict[str, Any] | None = None
     ):
         self._root = Node(self, "", "root", "", (), {})
-        self._insert = self._root.prepend
+        self._insert: Callable[[Node], None] = self._root.prepend
         self._len = 0
         self._names = Names()
         self._owning_module, self._owners = owning_module, 0

@@ -226,7 +226,7 @@ def forward_of(code: str, names: dict[str, Any]) -> Callable:
     file = f"<fx graph {next(_numbers)}>"
     linecache.cache[file] = (len(code), None, code.splitlines(True), file)
     space = dict(names)
-    exec(compile(code, file, "exec", dont_inherit=True), space)  # noqa: S102 - the text of a graph
+    exec(compile(code, file, "exec", dont_inherit=True), space)
     return space["forward"]
 
 

@@ -36,7 +36,7 @@ class Interpreter:
     tensor([2., 2.])
     """
 
-    def __init__(self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None):
+    def __init__(self, module: Any, garbage_collect_values: bool = True, graph: Graph | None = None):
         self.module = module
         self.graph: Graph = module.graph if graph is None else graph
         self.submodules = dict(module.named_modules())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..nn.module import Module
 from .graph import Graph
 from .tracer import Tracer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import GraphError
-from .node import Node, map_arg
+from .node import Node
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -20,7 +20,8 @@ def lint(graph: Graph) -> None:
     for node in graph.nodes:
         if node._erased or node.graph is not graph:
             raise GraphError(f"lint: node {node} was erased, or belongs to another graph.")
-        map_arg((node.args, node.kwargs), lambda x, user=node: require_before(x, user, seen))
+        for x in node.all_input_nodes:
+            require_before(x, node, seen)
         for user in node.users:
             if node not in user.all_input_nodes:
                 raise GraphError(f"lint: {user} is a user of {node}, which is not among its arguments.")
@@ -32,7 +33,7 @@ def lint(graph: Graph) -> None:
             require_attribute(graph.owning_module, node)
 
 
-def require_before(x: Node, user: Node, seen: set[Node]) -> Node:
+def require_before(x: Node, user: Node, seen: set[Node]) -> None:
     """Refuse an argument that is not computed before its user."""
     if x.graph is not user.graph:
         raise GraphError(f"lint: argument {x} of {user} belongs to another graph. Hint: graph.node_copy.")
@@ -40,7 +41,6 @@ def require_before(x: Node, user: Node, seen: set[Node]) -> Node:
         raise GraphError(
             f"lint: argument {x} of {user} was used before it has been defined. Hint: insert nodes before their users."
         )
-    return x
 
 
 def require_attribute(module: Any, node: Node) -> None:

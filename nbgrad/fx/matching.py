@@ -98,7 +98,7 @@ class SubgraphMatcher:
         return pattern.op == "output" or pattern.target == node.target
 
     def _same(self, pattern: Node, node: Any, nodes_map: dict[Node, Any]) -> bool:
-        """Whether a value of the graph is that of a pattern's node, where ``nodes_map`` says what others are; it takes what is found."""
+        """Whether a value of the graph is that of a pattern's node; ``nodes_map`` says what others are, and takes what is found."""
         if pattern in nodes_map:
             return nodes_map[pattern] is node or not isinstance(node, Node) and nodes_map[pattern] == node
         if pattern.op == "placeholder" and not self.match_placeholder:

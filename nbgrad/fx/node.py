@@ -5,11 +5,15 @@ from __future__ import annotations
 import builtins
 import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import nbgrad
 
+from ..base.dtypes import DType
 from ..base.errors import ArgumentError, RangeError
+from ..tensors.memory_format import MemoryFormat, Strided
+from ..tensors.storage import Device
+from ..tensors.tensor import Tensor
 from .immutable_collections import immutable_dict, immutable_list
 from .names import path_of, type_text
 
@@ -22,10 +26,10 @@ OPS = ("placeholder", "get_attr", "call_function", "call_method", "call_module",
 
 Target = Callable[..., Any] | str  # what a node calls: a function, or the name of a method, module or attribute
 Argument = Any  # constants, nodes, and tuples, lists, dicts, slices and ranges of them
-# What stands in a graph as it is.
 BaseArgumentTypes = (
-    str | int | float | bool | complex | nbgrad.dtype | nbgrad.Tensor | nbgrad.device | nbgrad.memory_format | nbgrad.layout
-)
+    str | int | float | bool | complex | DType | Tensor | Device | MemoryFormat | Strided
+)  # stand in a graph as they are
+base_types: tuple[type, ...] = (*get_args(BaseArgumentTypes), type(None), types.EllipsisType)
 
 # Functions whose calls are kept though nobody uses their results; programs add theirs by ``has_side_effect``.
 _side_effectful_functions: set[Callable] = {nbgrad._assert}
@@ -308,6 +312,3 @@ def map_aggregate(a: Argument, fn: Callable[[Argument], Argument]) -> Argument:
     if isinstance(a, slice):
         return slice(map_aggregate(a.start, fn), map_aggregate(a.stop, fn), map_aggregate(a.step, fn))
     return fn(a)
-
-
-base_types = (*BaseArgumentTypes.__args__, type(None), types.EllipsisType)

@@ -138,7 +138,7 @@ class TracerBase:
             "Hint: nbgrad.where, concrete_args=, or a module that is a leaf."
         )
 
-    def iter(self, obj: Proxy) -> Iterator:
+    def iter(self, obj: Any) -> Iterator:
         """What ``for x in obj`` means: the members, where a statement unpacks as many as it has names.
 
         Raises:
@@ -209,7 +209,7 @@ class Proxy:
         return f"Proxy({self.node.name})"
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__nbgrad") or name.startswith("__array") or name in ("node", "tracer", "__fx_create_arg__"):
+        if name.startswith(("__nbgrad", "__array")) or name in ("node", "tracer", "__fx_create_arg__"):
             raise AttributeError(f"Proxy has no attribute {name!r}.")
         return Attribute(self, name)
 

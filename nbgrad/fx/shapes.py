@@ -16,7 +16,7 @@ LETTERS = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "complex": "c"
 
 def shape_text(node: Node, include_stride: bool = False, include_device: bool = False, **others: Any) -> str:
     """dtype and shape of a node's value, ``f32[2, 3]``; empty where ``meta`` has neither ``val`` nor ``tensor_meta``."""
-    known = node.meta.get("val", node.meta.get("tensor_meta"))
+    known: Any = node.meta.get("val", node.meta.get("tensor_meta"))
     if not hasattr(known, "shape") or not hasattr(known, "dtype"):
         return ""
     text = f"{dtype_text(known.dtype)}{list(known.shape)}"

@@ -131,7 +131,7 @@ def replace_match(
 
 
 def place_of(graph: Graph, inputs: list[Node], inner: list[Node], results: list[Node]) -> Node:
-    """Before which node a replacement stands: the first that uses a result, else, where not all inputs are there, one of the match."""
+    """Before which node a replacement stands: the first user of a result, else one of the match that has all inputs before it."""
     places = {node: place for place, node in enumerate(graph.nodes)}
     last = max((places[node] for node in inputs), default=-1)
     users = sorted({user for node in results for user in node.users} - {*inner}, key=places.__getitem__)

@@ -10,8 +10,7 @@ from typing import Any
 
 import nbgrad
 
-from ..base.errors import ArgumentError, NamingError
-from ..methods import pytree
+from ..base.errors import NamingError
 from ..nn.container import Sequential
 from ..nn.module import Module
 from .arguments import PH, root_arguments
@@ -19,7 +18,7 @@ from .asking import functions_ask
 from .graph import Graph
 from .graph_module import GraphModule
 from .names import is_own
-from .node import Argument, Node
+from .node import Argument
 from .proxy import ParameterProxy, Proxy, TracerBase
 from .wrapping import patched, wrap
 
@@ -168,7 +167,7 @@ class Tracer(TracerBase):
         self.graph = Graph(tracer_cls=type(self))
         self.tensor_attrs = {id(x): name for name, x in plain_tensors(self.root)}
         self.module_stack = {}
-        spaces = [vars_of(fn)] if vars_of(fn) is not None else []
+        spaces = [vars_of(fn)]
         fn, args = self.create_args_for_root(fn, isinstance(root, Module), concrete_args)
         try:
             result = self._run(fn, args, spaces)
@@ -184,7 +183,7 @@ class Tracer(TracerBase):
         cache: dict[str, Proxy] = {}
         with functions_ask(), patched() as patches:
             watch_modules(self, patches, cache)
-            forwards = [vars_of(type(module).forward) or {} for module in self.root.modules()]
+            forwards = [vars_of(type(module).forward) for module in self.root.modules()]
             patches.record_wrapped([*spaces, *forwards])
             for space in [*spaces, *map(vars, self._autowrap_search)]:
                 patches.record_members(space, self._autowrap_function_ids)
@@ -201,7 +200,7 @@ class Tracer(TracerBase):
             return value
         if name not in cache:
             make = (lambda node: ParameterProxy(self, node, name, value)) if self.param_shapes_constant else None
-            options = {"proxy_factory_fn": make} if make else {}
+            options: dict[str, Any] = {"proxy_factory_fn": make} if make else {}
             cache[name] = self.create_proxy("get_attr", name, (), {}, **options)
         return cache[name]
 
@@ -229,9 +228,7 @@ def watch_modules(tracer: Tracer, patches: Any, cache: dict[str, Proxy]) -> None
         def forward(*args: Any, **kwargs: Any) -> Any:
             return call(module, *args, **kwargs)
 
-        space = vars_of(type(module).forward)
-        if space is not None:
-            patches.record_members(space, tracer._autowrap_function_ids)
+        patches.record_members(vars_of(type(module).forward), tracer._autowrap_function_ids)
         return tracer.call_module(module, forward, args, kwargs)
 
     def loaded(module: Module, name: str) -> Any:
@@ -244,9 +241,10 @@ def watch_modules(tracer: Tracer, patches: Any, cache: dict[str, Proxy]) -> None
     patches.put_attribute(Module, "__getattribute__", loaded)
 
 
-def vars_of(fn: Any) -> dict[str, Any] | None:
-    """The globals of a function; None of what has none."""
-    return getattr(inspect.unwrap(fn), "__globals__", None)
+def vars_of(fn: Any) -> dict[str, Any]:
+    """The globals of a function; none of what is no function of Python."""
+    found: dict[str, Any] = getattr(inspect.unwrap(fn), "__globals__", {})
+    return found
 
 
 def path_in(members: Iterator[tuple[str, Any]], value: Any) -> str | None:

@@ -42,9 +42,7 @@ def wrap(fn_or_name: Callable | str) -> Any:
     frame = inspect.currentframe()
     caller = None if frame is None else frame.f_back
     if caller is None or caller.f_code.co_name != "<module>":
-        raise NotSupportedError(
-            "wrap must be called at the top level of a module. Hint: nbgrad.fx.wrap('name') behind the imports."
-        )
+        raise NotSupportedError("wrap must be called at the top level of a module. Hint: nbgrad.fx.wrap('name') below the imports.")
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
     space = caller.f_globals
     space.setdefault(WRAPPED, {})[name] = None

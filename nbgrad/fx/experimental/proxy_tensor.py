@@ -22,6 +22,6 @@ def make_fx(f: Callable, *args: Any, **kwargs: Any) -> NoReturn:
     nbgrad.base.errors.NotSupportedError: make_fx: ... Hint: ...
     """
     raise NotSupportedError(
-        "make_fx: functions are not traced to torch's own operations. Hint: nbgrad.jit.trace has the graph of what a function computes, "
-        "nbgrad.fx.symbolic_trace that of what it calls."
+        "make_fx: functions are not traced to torch's own operations. Hint: nbgrad.jit.trace has the graph of what a function "
+        "computes, nbgrad.fx.symbolic_trace that of what it calls."
     )
