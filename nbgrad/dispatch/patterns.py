@@ -31,6 +31,7 @@ __all__ = ["Patterns"]
 
 AFTER = 16  # shapes of a kind that are planned by the maker before a function is derived
 MOST = 4  # functions of a kind
+INTS = frozenset({int})
 
 # ``function(*inputs)`` -> record (of a view its offset), templates of the results, layouts of the operands; or None.
 Function = Callable[..., "tuple[Any, tuple, tuple] | None"]
@@ -109,7 +110,7 @@ class Patterns:
             return open_input(derivation, f"x{first}", x) if x.ndim else x
         if are_layouts(x):
             return tuple([open_input(derivation, f"x{k}[{n}]", each) if each.ndim else each for n, each in enumerate(x)])
-        if k in self.sizes and type(x) is tuple:
+        if k in self.sizes and type(x) is tuple and INTS.issuperset(map(type, x)):
             return derivation.opened(f"x{k}", x, None)
         return derivation.opened(f"(x{k}, )", (x,), None)[0] if k in self.sizes and type(x) is int else x
 
@@ -132,8 +133,10 @@ def kind_of_other(x: Any) -> Any:
 
 
 def open_kind(x: Any) -> Any:
-    """What a function depends on in a size, or a tuple of them."""
-    return len(x) if type(x) is tuple else int if type(x) is int else (x, type(x))
+    """What a function depends on in a size, or a tuple of them; of numbers that only the maker converts, or refuses, in each."""
+    if type(x) is tuple:
+        return len(x) if INTS.issuperset(map(type, x)) else (x, *map(type, x))
+    return int if type(x) is int else (x, type(x))
 
 
 def never(*inputs: Any) -> None:

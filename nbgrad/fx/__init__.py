@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from ..methods.namespaces import module_below
 from . import experimental, immutable_collections, passes, subgraph_rewriter
+from .arguments import PH
 from .codegen import CodeGen
 from .graph import Graph
 from .graph_module import GraphModule
@@ -33,7 +34,8 @@ from .interpreter import Interpreter, Transformer
 from .node import Node, has_side_effect, map_arg
 from .proxy import Proxy
 from .subgraph_rewriter import replace_pattern
-from .tracer import PH, Tracer, symbolic_trace
+from .tracer import Tracer
+from .tracing import symbolic_trace
 from .wrapping import wrap
 
 __all__ = [

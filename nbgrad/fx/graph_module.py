@@ -14,6 +14,7 @@ from ..base.errors import ArgumentError
 from ..nn.module import Module
 from .codegen import ALWAYS, PythonCode
 from .graph import Graph
+from .tracer import Tracer
 
 __all__ = ["GraphModule"]
 
@@ -195,16 +196,26 @@ def reduce_graph_module(
     state: dict[str, Any], name: str, code: str, names: dict[str, Any], tracer_cls: type | None = None
 ) -> GraphModule:
     """The module of a pickle: the text is traced again, with all modules as leaves."""
-    from .keeping import traced_again
-
     body = _CodeOnlyModule(state)
     type(body).__name__ = name
     type(body).forward = forward_of(code, {**ALWAYS, **names})  # type: ignore[method-assign]
-    made = GraphModule(body, traced_again(body, tracer_cls), name)
+    graph = keeping_modules(tracer_cls or Tracer).trace(body)
+    graph._tracer_cls = tracer_cls
+    made = GraphModule(body, graph, name)
     for attribute, value in state.items():
         if attribute not in made.__dict__:
             made.__dict__[attribute] = value
     return made
+
+
+def keeping_modules(base: type[Tracer]) -> Tracer:
+    """A tracer of a class, to which every module is a leaf."""
+
+    class KeepModules(base):  # type: ignore[valid-type, misc]
+        def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
+            return True
+
+    return KeepModules()
 
 
 class _CodeOnlyModule(Module):

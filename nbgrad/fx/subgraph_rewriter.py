@@ -12,7 +12,7 @@ from .graph import Graph, has_path
 from .graph_module import GraphModule, _copy_attr
 from .matching import PatternMatch, SubgraphMatcher
 from .node import Node
-from .tracer import symbolic_trace
+from .tracing import symbolic_trace
 
 __all__ = ["Match", "ReplacedPatterns", "replace_pattern", "replace_pattern_with_filters"]
 

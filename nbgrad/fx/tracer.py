@@ -13,16 +13,15 @@ import nbgrad
 from ..base.errors import NamingError
 from ..nn.container import Sequential
 from ..nn.module import Module
-from .arguments import PH, root_arguments
+from .arguments import root_arguments
 from .asking import functions_ask
 from .graph import Graph
-from .graph_module import GraphModule
 from .names import is_own
 from .node import Argument
 from .proxy import ParameterProxy, Proxy, TracerBase
-from .wrapping import patched, wrap
+from .wrapping import patched
 
-__all__ = ["PH", "Tracer", "is_fx_symbolic_tracing", "is_fx_tracing", "symbolic_trace", "wrap"]
+__all__ = ["Tracer", "is_fx_symbolic_tracing", "is_fx_tracing"]
 
 _depth = 0  # how many tracers run
 
@@ -258,29 +257,3 @@ def plain_tensors(root: Module) -> Iterator[tuple[str, Any]]:
         for name, value in vars(module).items():
             if isinstance(value, nbgrad.Tensor) and name not in module._kinds_:
                 yield f"{path}.{name}" if path else name, value
-
-
-def symbolic_trace(root: Module | Callable[..., Any], concrete_args: dict[str, Any] | None = None) -> GraphModule:
-    """A module with the graph of another one, or of a function, as its program.
-
-    Args:
-        root: a module or a function.
-        concrete_args: values of arguments that are constants of the graph: see ``Tracer.trace``.
-
-    Raises:
-        TraceError: which way the program takes depends on values.
-
-    >>> import nbgrad
-    >>> traced = nbgrad.fx.symbolic_trace(lambda x, y: nbgrad.relu(x) + y)
-    >>> print(traced.code.strip())
-    def forward(self, x, y):
-        relu = nbgrad.relu(x);  x = None
-        add = relu + y;  relu = y = None
-        return add
-    >>> traced(nbgrad.tensor([-1.0, 2.0]), 3)
-    tensor([3., 5.])
-    """
-    tracer = Tracer()
-    graph = tracer.trace(root, concrete_args)
-    name = root._get_name() if isinstance(root, Module) else getattr(root, "__name__", type(root).__name__)
-    return GraphModule(tracer.root, graph, name)

@@ -96,7 +96,7 @@ PLACES: dict[str, str | None] = {
     "forward_ad": "autograd.forward_ad",
     "function": "autograd.function",
     "functional": "func.functional",
-    "fx._symbolic_trace": "fx.tracer",
+    "fx._symbolic_trace": "fx.tracing",
     "fx.passes.utils": None,
     "fx.passes.utils.matcher_utils": "fx.matching",
     "futures": "utilities.futures",

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import Tensor
 from ..base.errors import ShapeError
+from ..base.user_stack import warn_user
 from . import functional as F
 from .module import Module
 from .normal_layers import _NormBase
@@ -38,8 +39,11 @@ class _InstanceNorm(_NormBase):
             raise ShapeError(f"{type(self).__name__}: expected {expected} dimensions, got {input.ndim}.")
         single = input.ndim < self.ranks[0]
         x = input.unsqueeze(0) if single else input
-        if x.shape[1] != self.num_features and self.affine:
-            raise ShapeError(f"{type(self).__name__}: input is {list(input.shape)}, expected {self.num_features} channels.")
+        if x.shape[1] != self.num_features:
+            text = f"{type(self).__name__}: input is {list(input.shape)}, expected {self.num_features} channels."
+            if self.affine:
+                raise ShapeError(text)
+            warn_user(f"{text} Without weights nothing is wrong by it.")
         own = self.training or not self.track_running_stats
         if own and math.prod(x.shape[2:]) == 1:
             raise ShapeError(f"{type(self).__name__}: input is {list(input.shape)}, expected more than one element in a channel.")

@@ -12,6 +12,7 @@ from typing import Any
 import nbgrad
 
 from .. import Tensor
+from ..base.dtypes import bool_
 from ..base.errors import RangeError, ShapeError
 from . import functional as F
 from .lookup import shorten
@@ -283,7 +284,7 @@ def triplet_margin_loss(
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """``dropout``, and which elements it kept."""
     if train is False or not p:
-        return input.clone(), nbgrad.ones_like(input, dtype=nbgrad.bool)
+        return input.clone(), nbgrad.ones_like(input, dtype=bool_)
     kept = F.dropout(nbgrad.ones_like(input, requires_grad=False), p, True)
     return input * kept, kept != 0
 

@@ -204,3 +204,20 @@ def test_lazy_bits_are_of_a_kind():
             layout = layout_of(nbgrad.complex64, (n, n + 1), None, nbgrad.device("cpu"), *bits)
             out = table.plan_of((layout,)).outs[0].layout
             assert (out.conj, out.neg) == bits
+
+
+def test_sizes_that_are_numbers_of_numpy():
+    """Sizes which a maker converts are no part of a derived plan as they are: native code reads them as ints."""
+    for n in range(2, 60):
+        view = nbgrad.zeros(2, 2 * n).view(2, np.int64(2), -1)
+        assert {*map(type, view.layout.shape), *map(type, view.layout.strides)} == {int}
+        assert view.diagonal(0, 0, 1).shape == (n, 2)
+
+
+@pytest.mark.parametrize("kind", [float, bool])
+def test_sizes_that_are_no_numbers(kind):
+    """What a maker refuses is refused after functions were derived, too."""
+    for n in range(2, 60):
+        nbgrad.zeros(1, n).view(1, n, 1)
+    with pytest.raises(nbgrad.errors.ArgumentError, match="view: shape must be an int or a tuple of ints"):
+        nbgrad.zeros(1, 77).view(kind(1), 77, 1)

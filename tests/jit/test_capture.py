@@ -28,6 +28,18 @@ def test_a_gradient_is_captured_as_the_calls_that_it_is_made_of():
     assert "mul" in [node.name for node in graph.nodes]
 
 
+def test_examples_as_torch_spells_them():
+    """A tuple is all arguments, by place or by name."""
+    x, y = nbgrad.ones(2, 3), nbgrad.tensor(OTHER)
+    spelled = trace(lambda x, y: x * y, x, y)
+    multiply = lambda x, y: x * y
+    for graph in (trace(multiply, (x, y)), trace(multiply, [x, y]), trace(multiply, example_inputs=(x, y))):
+        assert len(graph.inputs) == len(spelled.inputs) and graph(y, y)[0].equal(y * y)
+    assert trace(lambda x: x + 1, example_inputs=x)(y)[0].equal(y + 1)
+    with pytest.raises(nbgrad.ArgumentError, match="trace: x is of type int, expected a Tensor"):
+        trace(lambda x: x + 1, 3)
+
+
 def test_what_is_known_from_outside_is_a_constant():
     """A tensor of the closure is a constant, with its values of the time when the graph runs."""
     w = nbgrad.tensor(OTHER)

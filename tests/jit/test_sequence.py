@@ -37,7 +37,16 @@ def run_of(fn, *examples, records=True, flags=None, names=(), cells=(), slow=Non
     outs = [value for value in graph.outputs if value.node.name == "mul"]
     templates = [value.layout.template for value in outs]
     data = [tensor_of(value) for value in graph.constants]
-    return assemble(graph.inputs, data, graph.constants, outs, templates, Schedule(steps, {}), expected, slow, recorded)
+    return assemble(
+        graph,
+        data=data,
+        outs=outs,
+        templates=templates,
+        schedule=Schedule(steps, {}),
+        expected=expected,
+        slow=slow,
+        recorded=recorded,
+    )
 
 
 def test_the_steps_compute_what_the_calls_compute():

@@ -113,8 +113,8 @@ def test_ints_beyond_31_bits_are_known_by_value():
 
 def test_what_one_shape_has_taken_is_known_for_others(monkeypatch):
     """Calls with other layouts do not try once more to go on without the value."""
-    runs, own = [], variants.captured
-    monkeypatch.setattr(variants, "captured", lambda fn, *others: (runs.append(fn), own(fn, *others))[1])
+    runs, own = [], variants.capture_call
+    monkeypatch.setattr(variants, "capture_call", lambda fn, *rest, **named: (runs.append(fn), own(fn, *rest, **named))[1])
     f = nbgrad.compile(lambda x, i: x[i])
     f(nbgrad.ones(3), 1)
     assert len(runs) == 2

@@ -271,3 +271,11 @@ def test_rows_are_standardised_as_if_written_out(name):
         assert made.allclose(other, rtol=1e-9, atol=1e-10)
     assert norm(x.half()).dtype is nbgrad.float16 and norm(x.half()).allclose(norm(x.half().float()).half())
     assert norm(x.clone().fill_(nbgrad.inf)).isnan().all() and norm(x[:0]).shape == (0, 4, 5)
+
+
+def test_instance_norm_without_weights_says_that_channels_are_others():
+    """The number of channels is not used then."""
+    x = nbgrad.arange(12.0).reshape(1, 3, 4)
+    with pytest.warns(UserWarning, match=r"InstanceNorm1d: input is \[1, 3, 4\], expected 5 channels. Without weights"):
+        found = nn.InstanceNorm1d(5)(x)
+    assert nbgrad.equal(found, nn.InstanceNorm1d(3)(x))

@@ -68,12 +68,14 @@ def surely(*actions: Callable[[], None]) -> None:
         raise stopped
 
 
-def trace(fn: Callable, *examples: Tensor) -> Graph:
+def trace(fn: Callable, *examples: Any, example_inputs: Any = None) -> Graph:
     """The graph of a function.
 
     Args:
         fn: takes tensors, returns a tensor or a tuple of tensors.
         examples: arguments: the graph is that of what the function does with tensors of these layouts and flags. They are copied.
+            One tuple of tensors is all of them, as torch spells it.
+        example_inputs: the same by torch's name: a tensor, or a tuple of them.
 
     Returns:
         The graph. Called with tensors of the same layouts it computes what the function computes.
@@ -88,6 +90,10 @@ def trace(fn: Callable, *examples: Tensor) -> Graph:
     [tensor([7., 9.])]
     """
     require_callable("trace", fn)
+    if example_inputs is not None:
+        examples = (*examples, example_inputs)
+    if len(examples) == 1 and isinstance(examples[0], (tuple, list)) and all(isinstance(x, Tensor) for x in examples[0]):
+        examples = tuple(examples[0])
     for x, name in zip(examples, names_of(fn, len(examples))):
         if not isinstance(x, Tensor):
             hint = "Hint: keep it in a variable that the function names."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
-from ...base.grad_mode import enable_grad
+from ...base.mode_contexts import enable_grad
 from ...base.nested import Tree
 from ...modes.inference import mark_inference
 from ...native.actors import COUNTED, LISTED, SINGLE
@@ -127,17 +127,17 @@ class Run:
         self.program = Program(
             parts.graph,
             [*parts.values, *parts.gradients],
-            parts.known,
-            parts.expected,
-            self.missed,
-            recorded,
-            set(parts.freed),
-            parts.writes,
-            len(parts.kinds),
-            parts.words,
-            parts.saved,
-            parts.kinds,
-            parts.forms,
+            known=parts.known,
+            expected=parts.expected,
+            slow=self.missed,
+            recorded=recorded,
+            freed=set(parts.freed),
+            commits=parts.writes,
+            given=len(parts.kinds),
+            kept=parts.words,
+            saved=parts.saved,
+            kinds=parts.kinds,
+            forms=parts.forms,
         )
         window = self.program.schedule.window
         self.live = {window(value).place.value for value in parts.live}
@@ -272,7 +272,7 @@ class Run:
 
     def tried(self, inputs: list[Tensor]) -> Any:
         """The result, if native code finds that all is as expected; else ``MISSED``, and who asks looks in Python."""
-        if self.once or not all(each.holds(inputs) for each in self.identities):
+        if self.once or self.guards.members.moved() or not all(each.holds(inputs) for each in self.identities):
             return MISSED
         if self.alone is None:
             if not self.reads_as_captured():  # native code would take the layouts of now for those that are expected

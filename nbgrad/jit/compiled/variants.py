@@ -14,13 +14,13 @@ from ...graph.edges import requires_grad
 from ...modes.numbers import ITEMS
 from ...tensors.storage import elsewhere
 from ...tensors.tensor import Tensor
-from ..arguments.forms import Form
 from ..arguments.gradient_flags import flags_of, needs_gradient, shares_variables
 from ..arguments.leaves import NUMBERS, paths_of_leaves
 from ..arguments.structures import kinds_in
 from ..capture.tracing import beginning_again
 from ..execution.costs import Cost
 from ..execution.sequence import Expected
+from ..guards.external_state import may_differ
 from ..guards.guards import Guards
 from ..guards.identities import CLASSES, identities, ones, selves
 from ..ir.graph import Graph
@@ -33,7 +33,7 @@ from ..state.implicit_inputs import number_tensor
 from ..state.rebound_names import State, States, states_of
 from ..state.side_effects import SideEffects
 from ..state.snapshots import Snapshot
-from .capturing import Fixed, captured
+from .capturing import Captured, Fixed, capture_call
 from .runs import Parts, Run
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Variant"]
 
-OUTSIDE = "call it outside, and give the function what it returns"
 KEEPS = "it keeps state in names"
 MOST_ATTEMPTS = 4  # captures that each find more state than the one before
 
@@ -57,7 +56,7 @@ class Variant(Run):
         self.guards = Guards(fn, *others) if known is None else known.again()
         self.guards.keep()
         if self.guards.outside:
-            raise GraphError(f"{self.guards.outside[0]}: may be another one in every call. Hint: {OUTSIDE}.")
+            raise may_differ(self.guards.outside[0])
         self.require_values(numbers, follow)
         self.before = Snapshot(self.guards)
         try:
@@ -113,40 +112,44 @@ class Variant(Run):
         """One capture; the ``states`` of the function with which it is to be captured again, if there are such."""
         known = self.guards.tensors
         own = selves(self.guards, self.inputs(leaves))
-        graph, results, (self.floats, self.inferred), histories, forms, self.tree, effects = beginning_again(
-            lambda hosted: captured(
-                fn, leaves, tree, known, hosted, self.guards.arrays, numbers, follow, states, self.before, own, self.guards.seen
+        made = beginning_again(
+            lambda hosted: capture_call(
+                fn,
+                leaves,
+                tree,
+                known=known,
+                hosted=hosted,
+                arrays=self.guards.arrays,
+                numbers=numbers,
+                follow=follow,
+                states=states,
+                before=self.before,
+                selves=own,
+                seen=self.guards.seen,
+                naming=self.guards.naming,
             ),
             self.before.put_back,
         )
+        trace = made.effects.trace
         try:
-            if effects.trace.fixed:
-                raise Fixed.by(effects.trace.fixed)
+            if trace.fixed:
+                raise Fixed.by(trace.fixed)
             found = states_of(self.before, self.guards, states)
             if found is None:
-                self.before.refuse_kept(effects.trace.variables.line_of)
+                self.before.refuse_kept(trace.variables.line_of)
                 self.once = self.before.is_changed() or self.guards.is_late()
-                self.prepare(leaves, known, graph, results, histories, forms, effects)
+                self.prepare(leaves, known, made)
         finally:
-            effects.trace.settle()
+            trace.settle()
         return found
 
-    def prepare(
-        self,
-        leaves: list,
-        known: list[Tensor],
-        graph: Graph,
-        results: list,
-        histories: list[str],
-        forms: list[Form | None],
-        effects: Effects,
-    ) -> None:
+    def prepare(self, leaves: list, known: list[Tensor], captured: Captured) -> None:
         """Make what runs of what was captured.
 
         Args:
-            known: tensors that the function names.
-            results: leaves of the function's; some tensor in the place of each tensor.
+            leaves: of the arguments; ``known``: tensors that the function names.
         """
+        graph, results, self.floats, self.inferred, histories, forms, self.tree, effects = captured
         given, tensors = self.inputs(leaves), [x for x in results if isinstance(x, Tensor)]
         self.settle(given, effects)
         targets, there = {target for target, _, _ in effects.writes}, {id(x) for x in (*self.known, *known)}
@@ -170,9 +173,25 @@ class Variant(Run):
         self.words = words_of(self.graph) if live else []
         words = words_of(graph) if live else []
         flags = flags_of([*given, *(value.data for value in graph.constants)], effects.passes)
-        expected = Expected(self.guards.names, self.guards.cells, mode.enabled, flags, self.guards.members.words)
+        members = self.guards.members
+        expected = Expected(self.guards.names, self.guards.cells, mode.enabled, flags, members.words, members.checked)
         kinds = tuple(map(type, given))
-        self.assemble(Parts(graph, values, effects.values(), writes, live, freed, words, saved, there, kinds, expected, forms))
+        self.assemble(
+            Parts(
+                graph=graph,
+                values=values,
+                gradients=effects.values(),
+                writes=writes,
+                live=live,
+                freed=freed,
+                words=words,
+                saved=saved,
+                known=there,
+                kinds=kinds,
+                expected=expected,
+                forms=forms,
+            )
+        )
 
     def settle(self, given: list, effects: Effects) -> None:
         """Say what the program depends on, now that it is captured."""

@@ -8,7 +8,8 @@ from ...base.calls import CALLS
 from ...base.errors import GraphError
 from ...base.grad_mode import mode
 from ...graph.edges import Node, requires_grad
-from ...graph.node import Rule, blank_node
+from ...graph.node import blank_node
+from ...graph.rule import Rule
 from ...graph.saved import freed_backward
 from ...native.actors import OBJECT
 from ...native.objects import pack_words
@@ -62,6 +63,7 @@ class Program:
         self,
         graph: Graph,
         values: Row[Any],
+        *,
         known: Container[int] = (),
         expected: Expected | None = None,
         slow: Callable = no_other_way,
@@ -95,18 +97,17 @@ class Program:
         used_up = {self.schedule.window(value).place.value for value in freed}
         templates = [template_of(value, value in used_up) for value in self.results]
         self.assembled: Assembled = assemble(
-            graph.inputs,
-            self.constants,
-            graph.constants,
-            self.results,
-            templates,
-            self.schedule,
-            expected,
-            slow,
-            recorded,
-            given,
-            self.failed,
-            kinds,
+            graph,
+            data=self.constants,
+            outs=self.results,
+            templates=templates,
+            schedule=self.schedule,
+            expected=expected,
+            slow=slow,
+            recorded=recorded,
+            given=given,
+            failed=self.failed,
+            kinds=kinds,
         )
 
     def place(self, value: Any, known: Container[int]) -> Returned:

@@ -16,6 +16,7 @@ from ...tensors.layout import Layout, memory_on
 from ...tensors.storage import Device, wrap_array
 from ...tensors.tensor import Tensor, native
 from ..ir.devices import is_gpu, storage_on
+from ..ir.graph import Graph
 from ..ir.ir import Control, Node, Value
 from ..ir.replay import run_node
 from ..ir.steps import DeviceLaunch, Guard, Host, Launch, Place, Repeat, Schedule, Step, Words
@@ -69,7 +70,7 @@ class Expected(NamedTuple):
         names, cells: what the program's names hold.
         records: whether the thread records.
         flags: which inputs and constants need a gradient: see ``flags`` there.
-        words: see ``objects`` there.
+        words: see ``objects`` there; ``checked``: those of calls that Python looks at first.
     """
 
     names: list
@@ -77,6 +78,7 @@ class Expected(NamedTuple):
     records: bool
     flags: tuple[int, ...]
     words: np.ndarray = NO_WORDS
+    checked: np.ndarray = NO_WORDS
 
 
 class Addresses:
@@ -119,9 +121,9 @@ class Addresses:
 
 
 def assemble(
-    inputs: Row[Value],
+    graph: Graph,
+    *,
     data: Row[Tensor],
-    constants: Row[Value],
     outs: Row[Value],
     templates: Row[Tensor],
     schedule: Schedule,
@@ -135,7 +137,7 @@ def assemble(
     """Make the native function of a schedule.
 
     Args:
-        inputs, constants: of the graph; ``data``: the tensors of the constants.
+        graph: of which inputs and constants are looked at; ``data``: the tensors of the constants.
         outs: values that steps write and that are returned; ``templates``: what they are copies of.
         expected: when it may be called.
         slow, recorded: as of ``Sequence``.
@@ -143,6 +145,7 @@ def assemble(
         kinds: classes of the first of the inputs, as a call has them; the others are plain tensors.
         failed: ``failed(error, node)`` raises the error of a step in Python again, with more about where.
     """
+    inputs, constants = graph.inputs, graph.constants
     prepare(find for step in schedule.steps if isinstance(step, Launch) for find in step.finders())
     plan = plan_memory(schedule, (*outs, *inputs, *constants), 8 * len(inputs))
     addresses = Addresses(outs, inputs, constants, schedule, plan)
@@ -172,17 +175,17 @@ def assemble(
         tuple(map(taken, sheet.hosts)),
         room,
     )
-    when = expected.names, expected.cells, expected.words, (int(expected.records), *map(int, expected.flags))
+    flags = int(expected.records), *map(int, expected.flags)
     sources = [step.source for step in sheet.hosts if isinstance(step, Words)]
     where = stopped_of(sources), tuple([memory_on(device) for device in plan.rooms]), tuple(plan.rooms.values())
 
-    def made(modes: list, slow: Callable, recorded: Callable | None) -> tuple[Callable, Callable]:
-        return native.sequence(*what, *when, modes, slow, recorded, mode, *where)
+    def made(words: np.ndarray, modes: list, slow: Callable, recorded: Callable | None) -> tuple[Callable, Callable]:
+        return native.sequence(*what, expected.names, expected.cells, words, flags, modes, slow, recorded, mode, *where)
 
-    call, run = made(special, slow, recorded)
+    call, run = made(expected.words, special, slow, recorded)
 
     def again(slow: Callable, recorded: Callable | None) -> Callable:
-        return made([], slow, recorded)[0]
+        return made(expected.checked, [], slow, recorded)[0]
 
     launches = all(isinstance(step, (Launch, Repeat)) for step in schedule.steps)
     return Assembled(call, run, again, len(schedule.steps), plan.size + sum(plan.rooms.values()), code, launches, known, room)

@@ -113,18 +113,18 @@ class LoadedVariant(Run):
         marks = tuple([int(flag) * (3 if self.passes else 1) for flag in flags])
         self.assemble(
             Parts(
-                graph,
-                leaves,
-                gradients,
-                writes,
-                [values[k] for k in record["live"]],
-                [values[k] for k in record["freed"]],
-                words,
-                list(outputs),
-                {id(graph.constants[k].data) for k in record["known"]},
-                tuple([kind[2] if isinstance(kind[0], Layout) else kind[0] for kind in given_kinds]),
-                Expected(self.guards.names, self.guards.cells, bool(record["enabled"]), marks),
-                [None if form is None else Form(*form) for form in record["forms"]],
+                graph=graph,
+                values=leaves,
+                gradients=gradients,
+                writes=writes,
+                live=[values[k] for k in record["live"]],
+                freed=[values[k] for k in record["freed"]],
+                words=words,
+                saved=list(outputs),
+                known={id(graph.constants[k].data) for k in record["known"]},
+                kinds=tuple([kind[2] if isinstance(kind[0], Layout) else kind[0] for kind in given_kinds]),
+                expected=Expected(self.guards.names, self.guards.cells, bool(record["enabled"]), marks),
+                forms=[None if form is None else Form(*form) for form in record["forms"]],
             )
         )
 
