@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, overload
 from . import (
     _C as _C, amp as amp, array_api as array_api, autograd as autograd, backends as backends, cache as cache, cpu as cpu,
-    cuda as cuda, distributions as distributions, fft as fft, func as func, graph as graph, integrate as integrate,
+    cuda as cuda, distributions as distributions, fft as fft, func as func, fx as fx, graph as graph, integrate as integrate,
     interop as interop, jit as jit, linalg as linalg, multiprocessing as multiprocessing, nn as nn, optim as optim,
     quasirandom as quasirandom, safetensors as safetensors, signal as signal, sparse as sparse, special as special,
     testing as testing, utils as utils, version as version,
@@ -28,7 +28,7 @@ from .anomaly import (
     is_anomaly_enabled as is_anomaly_enabled, set_anomaly_enabled as set_anomaly_enabled, set_detect_anomaly as set_detect_anomaly,
 )
 from .autograd import forward_ad as forward_ad, function as function, grad_mode as grad_mode
-from .autograd.entry import Variable as Variable, backward as backward, grad as grad, variable as variable
+from .autograd.entry import backward as backward, grad as grad
 from .autograd.function import (
     Function as Function, InplaceFunction as InplaceFunction, NestedIOFunction as NestedIOFunction,
     once_differentiable as once_differentiable,
@@ -36,6 +36,7 @@ from .autograd.function import (
 from .autograd.function_context import FunctionCtx as FunctionCtx
 from .autograd.gradcheck import gradcheck as gradcheck, gradgradcheck as gradgradcheck
 from .autograd.measured_jacobians import GradcheckError as GradcheckError
+from .autograd.old_names import Variable as Variable, variable as variable
 from .backends import absent as mps, absent as onnx, absent as xpu
 from .base import dtypes as dtypes, errors as errors
 from .base.compat import (
@@ -68,10 +69,10 @@ from .base.errors import (
     OutOfMemoryError as OutOfMemoryError, RangeError as RangeError, RootError as RootError, SettingError as SettingError,
     ShapeError as ShapeError, SubscriptError as SubscriptError, UsageError as UsageError, VersionError as VersionError,
 )
-from .base.grad_mode import (
+from .base.grad_mode import is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled
+from .base.mode_contexts import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter, enable_grad as enable_grad,
-    inference_mode as inference_mode, is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled,
-    no_grad as no_grad, set_grad_enabled as set_grad_enabled,
+    inference_mode as inference_mode, no_grad as no_grad, set_grad_enabled as set_grad_enabled,
 )
 from .base.size import Size as Size
 from .batch.vmap import vmap as vmap
@@ -102,8 +103,8 @@ from .jit.compile import compile as compile
 from .jit.control_flow import cond as cond, map as map, scan as scan, while_loop as while_loop
 from .lowering.counts import Histogram
 from .methods import memory as memory, pytree as pytree, random as random, return_types as return_types, typed_storage as storage
+from .methods.declare import declare as declare
 from .methods.files import load as load, save as save, serialization as serialization
-from .methods.install import declare as declare
 from .methods.lobpcg import lobpcg as lobpcg
 from .methods.low_rank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from .methods.memory import release_memory as release_memory
@@ -192,7 +193,7 @@ from .tensors.storage import Device, Device as device
 from .tensors.streams import Event as Event, Stream as Stream
 from .tensors.tensor import Parameter as Parameter, Tensor as Tensor
 from .tensors.untyped import UntypedStorage as UntypedStorage
-from .utilities import distributed as distributed, futures as futures, fx as fx, hub as hub, types as types
+from .utilities import distributed as distributed, futures as futures, hub as hub, types as types
 from .utilities.futures import Future as Future
 from .utilities.scripting import ScriptFunction as ScriptFunction, ScriptModule as ScriptModule
 from .utilities.symbols import (

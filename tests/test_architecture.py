@@ -72,7 +72,7 @@ LAYERS = (
     ("testing", "comparisons"),
     ("__init__", "the public names"),
     (
-        "nn optim amp linalg special fft signal data distributions multiprocessing sparse integrate quasirandom safetensors "
+        "nn fx optim amp linalg special fft signal data distributions multiprocessing sparse integrate quasirandom safetensors "
         "interop array_api utilities",
         "written in the public names",
     ),
@@ -299,7 +299,7 @@ def test_names_set_in_other_modules_are_listed():
 # are declared where what they are written in can be imported.
 PLACES_OF_DECLARATIONS = {
     "ops.core": {
-        "elementwise": ("ops", "methods.install"),
+        "elementwise": ("ops", "methods.declare"),
         "movement": ("ops",),
         "reduction": ("ops",),
         "general": ("ops",),
@@ -341,6 +341,9 @@ TABLES = {
     ("sparse.elements", "_name"): "functions that are 0 at 0, which sparse tensors have by their values",
     ("sparse.folds", "_name"): "norms that zeros add nothing to",
     ("array_api.elements", "(ceil, floor, round, trunc)"): "the standard's functions of integers, which torch has of floats alone",
+    ("func.functional", "PLAIN"): "torch's choice of functions that it writes in Python",
+    ("fx.codegen", "BINARY"): "how texts of graphs write the operators of Python",
+    ("fx.codegen", "STATEMENTS"): "how texts of graphs write the operators of Python",
     ("jit.guards.mathematics", "OTHERS"): "functions of Python's math that are left to it",
     ("jit.passes.fold_constants", "ARITHMETIC"): "the four operations of numbers, whose kernels take a number as a tensor of it",
     ("jit.passes.forward_identities", "COPIES"): "laws of numbers, which a pass knows, not facts that calls need",
@@ -361,9 +364,13 @@ TABLES = {
     ("kernels.templates.losses", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.mask", "MASKED"): "texts of loops, by the kernels' names",
     ("kernels.templates.adaptive_pool", "TEXTS"): "texts of loops, by the kernels' names",
+    ("kernels.templates.paths", "FIRST_ROWS"): "how much memory the kernels use, by their names",
+    ("kernels.templates.paths", "TEXTS"): "texts of loops, by the kernels' names",
     ("kernels.templates.pool", "TEXTS"): "texts of loops, by the kernels' names",
+    ("kernels.templates.sampling", "BODIES"): "bodies of loops, by the operations that launch them",
     ("kernels.templates.select", "SEARCHES"): "texts of searches in sorted lines",
     ("kernels.templates.softmax", "(SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD)"): "names of kernels",
+    ("lowering.sampling", "STEPS"): "what operations are in others where no kernel takes them",
     ("lowering.sort", "SUITS"): "for which lines a search is a kernel",
     ("methods.foreach", "FORMS"): "torch's choice of functions of lists, and what they take besides",
     ("methods.foreach", "OUT_OF_PLACE_ONLY"): "torch's choice",
@@ -562,7 +569,7 @@ ASK_FOR_THE_DEVICE = {
     "lowering.cuda.registry": "which lowering; which operands may come together; who says what is wrong",
     "jit.ir.devices": "what graphs ask",
     "optim.ruled optim.optimizer": "what counts steps; what a graph of a GPU would freeze",
-    "lowering.index_walks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
+    "lowering.index_checks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
     "composites.index_writes composites.positions composites.counts composites.order_statistics composites.subscript "
     "composites.linalg.reflections forward.programs": ("what is prepared of calls: kernels of the CPU alone"),
     "tensors.arrays tensors.untyped tensors.storage tensors.heaps tensors.gpu tensors.shared creation.numpy_exchange "
@@ -571,7 +578,7 @@ ASK_FOR_THE_DEVICE = {
     "autograd.measured_jacobians": ("doors: what leaves a tensor, or comes in"),
     "lowering.device creation.allocation creation.constants creation.factories creation.from_data creation.generators "
     "creation.sequences methods.draws methods.parameter_draws": "what is made, and moved, where",
-    "engine autograd.entry autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (
+    "engine autograd.seeds autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (
         "streams, which the CPU has none of; where NaN is looked for"
     ),
 }

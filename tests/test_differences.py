@@ -168,7 +168,13 @@ CLAIMS: tuple[tuple[str, Callable, Any], ...] = (
     ('`padding_mode="circular"`', lambda: F.pad(nbgrad.ones(1, 1, 2), (3, 0), mode="circular").shape, (1, 1, 5)),
     ("convolutions of no channels", lambda: F.conv2d(nbgrad.ones(1, 0, 3, 3), nbgrad.ones(2, 0, 2, 2)).shape, (1, 2, 2, 2)),
     ("beside tensors on `meta`", lambda: nbgrad.ones(2).add_(nbgrad.ones(2, device="meta")), nbgrad.DeviceError),
-    ("`x[mask] = values` of several", lambda: nbgrad.ones(2, device="meta").nonzero_static(size=2), nbgrad.NotSupportedError),
+    (
+        "on `meta`: `x[mask] = values` of a tensor",
+        lambda: nbgrad.ones(2, device="meta").__setitem__(
+            nbgrad.ones(2, dtype="bool", device="meta"), nbgrad.ones(1, device="meta")
+        ),
+        nbgrad.NotSupportedError,
+    ),
     ('`LazyLinear(3).to("meta")`', lambda: nbgrad.nn.LazyLinear(3).to("meta").has_uninitialized_params(), True),
     ("integer division by zero", lambda: nbgrad.tensor([1]) // 0, ZeroDivisionError),
 )

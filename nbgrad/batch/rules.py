@@ -24,7 +24,8 @@ from ..ops.standardise import scaled_in_steps
 from ..tensors.batch_levels import BatchingError
 from ..tensors.layout import layout_of
 from ..tensors.tensor import Tensor
-from .tensors import Batch, batch_kind, batch_rule, has_batched, looped
+from .interpreter import batch_kind, batch_rule, looped
+from .tensors import Batch, has_batched
 
 DIMS = ("dim", "dims", "dim1", "dim2", "dimension")
 
@@ -281,6 +282,16 @@ def recurrent(call: Call, batch: Batch) -> Any:
     count = sequences * math.prod(batch.sizes)
     made = CALLS[op.name](*(joined(name, x) for name, x in operands.items()), **call.attributes)
     return tuple([parted(x) if x.layout.ndim > 1 else x for x in made])
+
+
+@batch_kind("more samples")
+def more_samples(call: Call, batch: Batch) -> Any:
+    """The batch is more samples, which are the first dimension of all operands and of the result."""
+    wholes = [batch.full(x) for x in call.operands]
+    count = math.prod(wholes[0].layout.shape[: batch.depth + 1])
+    joined = [CALLS["reshape"](x, (count, *x.layout.shape[batch.depth + 1 :])) for x in wholes]
+    made = CALLS[call.op.name](*joined, **call.attributes)
+    return batch.wrap(CALLS["reshape"](made, (*wholes[0].layout.shape[: batch.depth + 1], *made.layout.shape[1:])))
 
 
 @batch_kind("in steps")

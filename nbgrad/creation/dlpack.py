@@ -168,7 +168,7 @@ def from_dlpack(ext_tensor: Any, *, device: Device | str | None = None, copy: bo
     to = shared.layout.device if device is None else on_device("from_dlpack", device)
     if to is not shared.layout.device and copy is False:
         raise BufferError(f"from_dlpack: the memory is on {shared.layout.device}, and copy=False keeps it from going to {to}.")
-    return moved("from_dlpack", shared, to, copy=bool(copy))
+    return moved(shared, to, copy=bool(copy))
 
 
 def shared_memory(x) -> Tensor:

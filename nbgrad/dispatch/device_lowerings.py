@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Callable
 
 from ..base.calls import CALLS
-from ..base.errors import DeviceError
+from ..base.errors import DeviceError, KernelError
 from ..base.user_stack import warn_user
 from ..ops.core import General
 from ..tensors.layout import Layout, layout_of
@@ -80,13 +80,19 @@ def lowering_on(device: Device, op: General) -> tuple[str, Callable] | None:
 
 def lowered_on_gpu(op: General, layouts: tuple, attributes: dict[str, Any]) -> Any:
     """What a lowering gives for operands on a GPU: a plan, or a function of several steps."""
-    found = lowering_on(only_device(op, (*layouts, *attributes.values())), op)
+    device = only_device(op, (*layouts, *attributes.values()))
+    found = lowering_on(device, op)
     if found is None:
         return on_host
     style, lower = found
     if style == "run":
         return lower
-    made = lower(op, layouts, attributes)
+    try:
+        made = lower(op, layouts, attributes)
+    except KernelError:  # a GPU lacks what the CPU may have
+        if device is not META:
+            raise
+        return on_meta
     if callable(made) or not isinstance(made, tuple):
         return made
     from .device_plans import device_plan

@@ -10,18 +10,21 @@ import math
 from functools import cache
 from typing import Any, Callable
 
-from ..base.bounded import keep
+from ..base import bounded
+from ..base.bounded import keep_plan
 from ..base.calls import CALLS
 from ..base.dtypes import DType, dtype_of
 from ..base.errors import ShapeError
+from ..base.grad_mode import mode
 from ..graph.cotangents import fit
 from ..graph.edges import Node
 from ..graph.node import NODE_SAVES
 from ..graph.saved import free_all, require_history, unpack
 from ..native.plans import ElementwisePlan, LateRecord, Plan
+from ..ops import shapes
 from ..ops.core import OPS, Elementwise
 from ..ops.expr import guarded, postorder, symbol
-from ..tensors.layout import Layout, broadcast_shapes, layout_of
+from ..tensors.layout import TRACED, Layout, broadcast_shapes, layout_of
 from ..tensors.tensor import Tensor, native
 from .formulas import Formula
 from .generated import late_function
@@ -43,7 +46,7 @@ class ElementwiseRule(SavingRule):
     Attributes:
         results: their cotangents as expressions of ``g``, operands and ``out``.
         computed: the results that are not ``g`` itself; those need a kernel.
-        saved_names: what the computed results mention.
+        saved_names: what the computed results mention; ``saved_places``: which operands they are, -1 of the result.
         frees: whether a pass without retain_graph frees the node.
     """
 
@@ -58,6 +61,7 @@ class ElementwiseRule(SavingRule):
         self.computed = tuple(dict.fromkeys(r for r in self.results if r is not symbol("g")))
         mentioned = set().union(*(r.symbols() for r in self.computed)) - {"g"}
         self.saved_names = tuple(name for name in (*op.operands, "out") if name in mentioned)
+        self.saved_places = tuple(-1 if name == "out" else op.operands.index(name) for name in self.saved_names)
         # A number is no saved tensor; torch has made one of it only where it stands for an operand that may be a tensor.
         frees = any(name in ("x", "y") or not self.is_number(name) for name in self.saved_names)
         self.frees = free_all if frees and len(self.saved_names) > NODE_SAVES else frees
@@ -65,7 +69,7 @@ class ElementwiseRule(SavingRule):
         params = (("g", False), *((name, booleans.get(name, False)) for name in self.saved_names))
         self.formula = Formula(f"{op.name}_backward", params, self.computed)
         # Whether steps of a half type would be rounded on the way.
-        self.patterns = Patterns(self.new_back_plan, lambda plan: lambda inputs, *parts: Plan(*parts), f"{op.name} backward")
+        self.patterns = Patterns(self.new_back_plan, lambda plan: lambda inputs, *parts: new_plan()(*parts), f"{op.name} backward")
         self.rounds = sum(not e.boolean and may_round(e.op) for e in postorder(self.computed)) > 1
 
     def beside(self, node: Node, name: str) -> Any:
@@ -83,15 +87,15 @@ class ElementwiseRule(SavingRule):
 
     def back_plan(self, node: Node, g: Tensor, saved: tuple) -> Plan:
         """Build and keep the plan of the fused backward kernel for a cotangent of this layout."""
-        plan = node._plan_
-        layouts = (g.layout, *[x.layout if isinstance(x, Tensor) else None for x in saved])
+        plan, given = node._plan_, g.layout
+        layouts = (given, *[x.layout if isinstance(x, Tensor) else None for x in saved])
         backs = plan.backs[self.mask]
-        usual = self._usual(plan, saved)
-        key = g.layout if usual else layouts
+        usual = self.is_usual(plan, layouts)
+        key = given if usual else layouts
         if backs is not None and key in backs:
             return backs[key]
         # As forward: a new shape of a known kind costs a copy of what is known.
-        kind = (self.mask, cotangent_kind(g.layout, plan.outs[0].layout)) if usual and plan.kinds is not None else None
+        kind = (self.mask, cotangent_kind(given, plan.outs[0].layout)) if usual and plan.kinds is not None else None
         record = plan.kinds.get(kind) if kind is not None else None
         if record is None:
             out, operands = plan.outs[0].layout, plan.operands
@@ -101,11 +105,13 @@ class ElementwiseRule(SavingRule):
         else:
             if type(record) is LateRecord and record.packed is not None:
                 plan.kinds[kind] = record = record.packed
-            made = Plan(record, (plan.operands[self.positions[0]].template,) * len(self.computed), layouts)
+            made = new_plan()(record, (plan.operands[self.positions[0]].template,) * len(self.computed), layouts)
         if backs is None:
             backs = plan.backs[self.mask] = {}
         # The saved operands' layouts are the plan's own, unless a hook brought back others, or a write in place kept a copy.
-        return keep(backs, key, made, 64)
+        keep_plan(backs, key, made, 64)
+        bounded.conceal(backs)
+        return made
 
     def new_back_plan(self, compute: DType, reduced: bool, out: Layout, count: int, *layouts: Layout | None) -> Plan:
         """The plan of the fused backward kernel.
@@ -120,6 +126,13 @@ class ElementwiseRule(SavingRule):
         common = broadcast_shapes(f"{self.name} backward", [out.shape, *shapes]) if shapes else out.shape
         if common != out.shape:
             raise ShapeError(f"{self.name} backward: the saved tensors broadcast to {list(common)}, expected {list(out.shape)}.")
+        outs = self.layouts_of_computed(compute, reduced, out, operands)
+        return elementwise_plan(self.formula, compute, given, outs, exact=self.op.exact)
+
+    def layouts_of_computed(
+        self, compute: DType, reduced: bool, out: Layout, operands: tuple[Layout | None, ...]
+    ) -> tuple[Layout, ...]:
+        """The layouts of what the kernel computes: those of the operands where they are not summed, and agree."""
         outs = []
         for result in self.computed:
             operand = operands[self.positions[index_of(self.results, result)]]
@@ -129,12 +142,13 @@ class ElementwiseRule(SavingRule):
             outs.append(layout_of(compute if reduced else operand.dtype, out.shape, strides, out.device))
         if any(o.strides != outs[0].strides for o in outs):
             outs = [layout_of(o.dtype, o.shape, None, o.device) for o in outs]
-        return elementwise_plan(self.formula, compute, given, tuple(outs), exact=self.op.exact)
+        return tuple(outs)
 
-    def _usual(self, plan: ElementwisePlan, saved: tuple) -> bool:
-        for name, x in zip(self.saved_names, saved):
-            expected = plan.outs[0].layout if name == "out" else plan.operands[self.op.operands.index(name)]
-            if (x.layout if isinstance(x, Tensor) else None) is not expected:
+    def is_usual(self, plan: ElementwisePlan, layouts: tuple) -> bool:
+        """Whether the saved values, whose layouts stand behind the cotangent's, have those of which the call was planned."""
+        operands = plan.operands
+        for k, place in enumerate(self.saved_places, 1):
+            if layouts[k] is not (plan.outs[0].layout if place < 0 else operands[place]):
                 return False
         return True
 
@@ -167,7 +181,18 @@ class ElementwiseRule(SavingRule):
         if plan.reduced:
             saved = tuple([self.as_computed(name, x, compute) for name, x in zip(names, saved)])
         results = self.in_wide_steps(compute, g, saved) if self.rounds_at(compute) else self.symbolic(g, *saved)
+        if g.layout.special is TRACED and not mode.enabled:
+            results = self.as_kernels_lay(plan, results)
         return self.reduce(plan, results) if plan.reduced else results
+
+    def as_kernels_lay(self, plan: ElementwisePlan, results: Any) -> Any:
+        """What calls computed, in the order in memory in which a kernel leaves it: sums of a captured pass add in that order."""
+        layouts = self.layouts_of_computed(plan.compute, bool(plan.reduced), plan.outs[0].layout, plan.operands)
+        of_result = {id(result): layout for result, layout in zip(self.computed, layouts)}
+        single = len(self.wanted) == 1
+        pairs = zip(self.results, (results,) if single else results)
+        laid = tuple([laid_like(x, of_result[id(result)]) if id(result) in of_result else x for result, x in pairs])
+        return laid[0] if single else laid
 
     def as_computed(self, name: str, x: Any, compute: DType) -> Any:
         """A saved operand in the dtype in which the kernel computed with it.
@@ -238,6 +263,21 @@ class ElementwiseRule(SavingRule):
         values = [whole.get(names[r], names[r]) for r in results]
         lines.append(f"    return {', '.join(values)}")
         return "\n".join(lines) + "\n"
+
+
+@cache
+def new_plan() -> Callable[..., Plan]:
+    """``build(record, outs, layouts)``: a Plan that the cyclic collector does not see."""
+    return native.builder(object.__new__(Plan), ("record", "outs", "layouts"), True)
+
+
+def laid_like(x: Tensor, layout: Layout) -> Tensor:
+    """A tensor with the strides of a layout of its shape that has no gaps; itself where it has them."""
+    if x.layout.strides == layout.strides or x.layout.shape != layout.shape:
+        return x
+    order = sorted(range(layout.ndim), key=lambda k: layout.strides[k], reverse=True)
+    row_major = CALLS["contiguous_copy"](CALLS["permute_dims"](x, tuple(order)))
+    return row_major if layout.contiguous else CALLS["permute_dims"](row_major, shapes.inverse_permutation(tuple(order)))
 
 
 def cotangent_kind(g: Layout, out: Layout) -> Any:

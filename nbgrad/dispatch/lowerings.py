@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache, update_wrapper
 from typing import Any, Callable
 
+from ..base import bounded
 from ..base.errors import KernelError
 from ..native.plans import Plan, is_on_device
 from ..ops.core import General, Op
@@ -91,7 +92,8 @@ RESULTS: dict[str, Callable] = {}
 def result_of(*names: str) -> Callable:
     """Register ``f(op, layouts, attributes)``, the layout of the result of operations whose steps look at elements.
 
-    Whoever has none asks it (NOTE [Meta] of tensors/meta.py); of all others the plan says it.
+    On meta, where there are none, it is called in place of the steps: NOTE [Meta] of tensors/meta.py. Of other operations the plan
+    or the steps themselves say what the result is.
     """
 
     def register(function):
@@ -146,6 +148,7 @@ class Facts:
         if made is None:
             layouts, attributes = self.given
             made = self.made = facts_of(self.op, layouts, attributes, self.outs)
+            bounded.conceal(made)
         return made
 
 

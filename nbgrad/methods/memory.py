@@ -126,7 +126,7 @@ def of_same_class(x: Tensor, layout: Layout) -> Layout:
     return marked_layout(layout, own) if isinstance(own, type) else layout
 
 
-def require_own(op: str, x: Tensor, value: Tensor) -> None:
+def require_own(op: str, value: Tensor) -> None:
     """Refuse to put a tensor on other memory where a graph is captured, which knows what lies in memory, or in a batch.
 
     Raises:
@@ -195,7 +195,7 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
         raise DTypeError(
             f"set_: the source is {source.layout.dtype.name}, expected {x.layout.dtype.name}. Hint: source.to(x.dtype)."
         )
-    require_own("set_", x, source)
+    require_own("set_", source)
     if source.layout.device is not x.layout.device:
         raise DeviceError(
             f"set_: the source is on {source.layout.device}, the tensor on {x.layout.device}; expected one device. "

@@ -27,8 +27,8 @@ from ..tensors.streams import record_stream
 from ..tensors.tensor import Tensor
 from ..tensors.untyped import UntypedStorage
 from .elements import apply_, fill_diagonal_, map2_, map_
+from .functions import FUNCTIONS
 from .inplace_functions import inplace_functions
-from .install import FUNCTIONS
 from .memory_formats import clone_function, clone_method, contiguous, dim_order
 from .tensor_info import get_device, is_nonzero, is_same_size, is_signed
 from .typed_constructors import constructed
@@ -193,7 +193,7 @@ def to_device(x: Tensor, device: Any, non_blocking: bool = False, *, stream: Any
     tensor([1., 1.])
     """
     with import_module("nbgrad.cuda").stream(stream) if stream is not None else nullcontext():
-        return moved("to_device", x, on_device("to_device", device), non_blocking)
+        return moved(x, on_device("to_device", device), non_blocking)
 
 
 def __array_namespace__(x: Tensor, *, api_version: str | None = None) -> Any:

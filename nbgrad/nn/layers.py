@@ -10,6 +10,7 @@ import nbgrad
 from .. import Parameter, Tensor
 from . import functional as F, init
 from .module import Module
+from .tuples import _single
 
 __all__ = ["Flatten", "Identity", "LayerNorm", "Linear"]
 
@@ -98,7 +99,7 @@ class LayerNorm(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = _single(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         made: Any = {"device": device, "dtype": dtype}
         ones, zeros = nbgrad.ones(self.normalized_shape, **made), nbgrad.zeros(self.normalized_shape, **made)

@@ -277,6 +277,11 @@ class Module(Stateful, Convertible):
         values = self.__dict__
         return [(name, values[name]) for name, kind in values["_kinds_"].items() if kind in kinds and values[name] is not None]
 
+    def _registered_values_(self) -> list[Any]:
+        """What is registered, of all kinds: ``func/captures.py`` asks for it."""
+        values = self.__dict__
+        return [values[name] for name in values["_kinds_"]]
+
     _parameters, _buffers, _modules = MemberTable(PARAMETER), MemberTable(*BUFFERS), MemberTable(MODULE)  # torch's names
 
     @property

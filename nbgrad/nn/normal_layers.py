@@ -11,6 +11,7 @@ from .. import Parameter, Tensor
 from ..base.errors import DivisionError, RangeError, ShapeError
 from . import functional as F, init
 from .module import Module
+from .tuples import _single
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "RMSNorm"]
 
@@ -206,7 +207,7 @@ class RMSNorm(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = _single(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         ones = nbgrad.ones(self.normalized_shape, device=device, dtype=dtype)
         self.register_parameter("weight", Parameter(ones) if elementwise_affine else None)

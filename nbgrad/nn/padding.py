@@ -8,6 +8,7 @@ from typing import Any
 from .. import Tensor, pad
 from ..base.errors import RangeError, ShapeError
 from .module import Module
+from .tuples import _ntuple
 
 __all__ = [
     "CircularPad1d",
@@ -43,7 +44,7 @@ class _Pad(Module):
 
     def __init__(self, padding: int | Sequence[int]) -> None:
         super().__init__()
-        self.padding = (padding,) * (2 * self.spatial) if isinstance(padding, int) else tuple(padding)
+        self.padding = _ntuple(2 * self.spatial)(padding)
         if len(self.padding) != 2 * self.spatial:
             raise RangeError(f"{type(self).__name__}: padding is {padding}, expected a number or {2 * self.spatial} of them.")
 

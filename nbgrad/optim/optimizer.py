@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
+from inspect import unwrap
 from itertools import chain
-from typing import Any, NoReturn
+from typing import AbstractSet as Set, Any, NoReturn
 
 import nbgrad
 
@@ -24,6 +25,7 @@ from ..base.errors import (
 )
 from ..base.grad_mode import traces
 from ..dispatch.updates import is_held
+from ..jit.guards.libraries import is_users
 from ..modes.traced import capture_of_thread
 from ..nn.utils import listed, zero_grads
 from ..tensors.choices import captures, current
@@ -47,6 +49,9 @@ __all__ = [
 
 # What an optimizer takes: parameters, groups of them, or names and parameters.
 ParamsT = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+
+# The attributes of which an optimizer tells a capture itself, or that no step of a compiled function looks at.
+TOLD = frozenset({"state", "param_groups", "_kept", "_step_hooks_", "_state_hooks_"})
 
 
 class _Required:
@@ -188,6 +193,12 @@ class Optimizer(Hooked):
     def _captured_parts(self) -> Iterable[Tensor]:
         """What a captured program may name by the optimizer; see ``_be_captured`` for what it depends on."""
         return self._params()
+
+    def _told_attributes(self) -> Set[str]:
+        """The attributes of which ``_be_captured`` tells: none where a program's class has a ``step`` that does not call it."""
+        code = getattr(unwrap(type(self).step), "__code__", None)
+        by_itself = code is None or is_users(code) and {"super", "step"}.isdisjoint(code.co_names)
+        return frozenset() if by_itself else TOLD
 
     def _be_captured(self) -> None:
         """Tell the capture of this thread, if there is one, what a step depends on: all but the numbers of ``varying``.

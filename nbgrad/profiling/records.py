@@ -28,7 +28,8 @@ from ..ops.core import Elementwise
 from ..tensors.choices import opened
 from ..tensors.tensor import Tensor
 from .devices import Span
-from .events import BACKWARD, FUNCTION, USER, FunctionEvent
+from .event_times import BACKWARD, FUNCTION, USER
+from .events import FunctionEvent
 
 __all__ = ["Record", "Sink", "activate", "deactivate", "sinks"]
 

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Callable, ContextManager, Iterable, Iterator, Sequence
 
 from ..base.errors import GradError, VersionError
-from ..base.grad_mode import enable_grad
+from ..base.mode_contexts import enable_grad
 from ..creation.generators import Generator, default_generators, restore
 from ..graph.packing import pack_tensor
 from ..graph.saved import SavedTensor, unpacked, version_error

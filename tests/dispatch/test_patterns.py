@@ -96,14 +96,19 @@ def facts(plan) -> tuple:
 
 
 def checked(planned, times: int) -> int:
-    """Compare what functions give with what makers give, for other sizes; returns how many plans were compared."""
+    """Compare what functions give with what makers give, for other sizes, and that they give nothing for other kinds.
+
+    Returns:
+        How many plans were compared.
+    """
     draws, compared = np.random.default_rng(5), 0
     for made, inputs in list(planned):
         functions = made.kinds[made.kind_of(inputs)][0]
         for others in [other_inputs(made, inputs, draws) for _ in range(times)]:
             same_kind = made.kind_of(others) == made.kind_of(inputs)
-            for function, build in functions if same_kind else ():
+            for function, build in functions:
                 if (parts := function(*others)) is not None:
+                    assert same_kind, f"{made.label}: a function takes {others} for inputs of the kind of {inputs}"
                     compared += 1
                     assert facts(build(others, *parts)) == facts(made.make(*others)), f"{made.label} of {others}"
     return compared
@@ -204,3 +209,20 @@ def test_lazy_bits_are_of_a_kind():
             layout = layout_of(nbgrad.complex64, (n, n + 1), None, nbgrad.device("cpu"), *bits)
             out = table.plan_of((layout,)).outs[0].layout
             assert (out.conj, out.neg) == bits
+
+
+def test_sizes_that_are_numbers_of_numpy():
+    """Sizes which a maker converts are no part of a derived plan as they are: native code reads them as ints."""
+    for n in range(2, 60):
+        view = nbgrad.zeros(2, 2 * n).view(2, np.int64(2), -1)
+        assert {*map(type, view.layout.shape), *map(type, view.layout.strides)} == {int}
+        assert view.diagonal(0, 0, 1).shape == (n, 2)
+
+
+@pytest.mark.parametrize("kind", [float, bool])
+def test_sizes_that_are_no_numbers(kind):
+    """What a maker refuses is refused after functions were derived, too."""
+    for n in range(2, 60):
+        nbgrad.zeros(1, n).view(1, n, 1)
+    with pytest.raises(nbgrad.errors.ArgumentError, match="view: shape must be an int or a tuple of ints"):
+        nbgrad.zeros(1, 77).view(kind(1), 77, 1)

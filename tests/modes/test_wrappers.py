@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from nbgrad.utils._python_dispatch import is_traceable_wrapper_subclass, return_and_correct_aliasing, transform_subclass
 
 import nbgrad
 from nbgrad import Tensor
 from nbgrad.nn import functional as F
+from nbgrad.utils._python_dispatch import is_traceable_wrapper_subclass, return_and_correct_aliasing, transform_subclass
 from nbgrad.utils._pytree import tree_map
 
 aten = nbgrad.ops.aten

@@ -122,6 +122,22 @@ def test_layer_norm_without_parameters():
     assert [name for name, _ in nn.LayerNorm(3, bias=False).named_parameters()] == ["weight"]
 
 
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (lambda n: nn.LayerNorm(n), (2, 3)),
+        (lambda n: nn.RMSNorm(n), (2, 3)),
+        (lambda n: nn.ConstantPad1d(n, 0.0), (2, 9)),
+        (lambda n: nn.ReplicationPad2d(n), (8, 9)),
+    ],
+    ids=["LayerNorm", "RMSNorm", "ConstantPad1d", "ReplicationPad2d"],
+)
+def test_one_size_may_be_a_number_of_numpy(make, shape):
+    """What is one number is meant for all dimensions or sides, of whatever class of integers."""
+    x = nbgrad.ones(1, 2, 3)
+    assert make(np.int64(3))(x).shape == make(3)(x).shape == (1, *shape)
+
+
 def test_layer_norm_of_another_shape():
     """The error gives both shapes."""
     with pytest.raises(ShapeError, match=r"layer_norm: input is \(2, 4\), expected .* \(3,\)"):

@@ -68,6 +68,43 @@ def test_layers(name):
     assert told("meta") == told("cpu")
 
 
+def places(*shape):
+    """Indices on meta."""
+    return nbgrad.zeros(shape, dtype=nbgrad.int64, device="meta")
+
+
+def numbers(*shape):
+    """Floats on meta."""
+    return nbgrad.empty(shape, device="meta")
+
+
+CHECKED = {
+    "ctc_loss": (lambda: nn.functional.ctc_loss(numbers(5, 2, 4), places(2, 3), (5, 5), (3, 3)), ()),
+    "cross_entropy": (lambda: nn.functional.cross_entropy(numbers(3, 4), places(3), weight=numbers(4)), ()),
+    "cross_entropy of a batch": (lambda: nbgrad.vmap(nn.functional.cross_entropy)(numbers(2, 3, 4), places(2, 3)), (2,)),
+    "gaussian_nll_loss": (lambda: nn.functional.gaussian_nll_loss(numbers(3), numbers(3), numbers(3)), ()),
+    "embedding": (lambda: nn.functional.embedding(places(3), numbers(4, 2), max_norm=1.0), (3, 2)),
+    "padded": (lambda: nn.utils.rnn.pad_packed_sequence(nn.utils.rnn.pack_padded_sequence(numbers(4, 2, 3), [4, 3]))[0], (4, 2, 3)),
+    "unravel_index": (lambda: nbgrad.unravel_index(places(3), (2, 3))[0], (3,)),
+    "segment_reduce": (lambda: nbgrad.segment_reduce(numbers(4, 2), "sum", lengths=places(3)), (3, 2)),
+    "lu_factor": (lambda: nbgrad.linalg.lu_factor(numbers(3, 3))[0], (3, 3)),
+    "svd of complex": (lambda: nbgrad.linalg.svd(numbers(2, 3).to(nbgrad.complex64))[2], (3, 3)),
+    "poisson": (lambda: nbgrad.poisson(numbers(3)), (3,)),
+    "normal": (lambda: nbgrad.distributions.Normal(numbers(3), numbers(3)).rsample((2,)), (2, 3)),
+    "orthogonal": (lambda: nn.utils.parametrizations.orthogonal(nn.Linear(3, 3, device="meta")).weight, (3, 3)),
+    "spectral_norm": (lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2, device="meta")).weight, (2, 3)),
+    "prune": (lambda: nn.utils.prune.l1_unstructured(nn.Linear(3, 2, device="meta"), "weight", 2).weight, (2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_what_looks_at_elements_to_refuse_them(name):
+    """Functions that check values go on where there are none."""
+    call, shape = CHECKED[name]
+    out = call()
+    assert out.is_meta and out.shape == shape
+
+
 def test_large_models_take_no_memory():
     """A layer of 10**12 weights, and a pass through it."""
     layer = nn.Linear(10**6, 10**6, device="meta")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator
 
@@ -22,7 +23,7 @@ LENGTH = "the result is as long as something is true"
 ANSWER = "the result is a number or a truth value of Python's"
 BY_VALUES = "the result's shape is what elements say"
 REFUSED = {
-    **dict.fromkeys("nonzero nonzero_static nonzero_places argwhere masked_select unique unique_consecutive".split(), LENGTH),
+    **dict.fromkeys("nonzero nonzero_places argwhere masked_select unique unique_consecutive".split(), LENGTH),
     "getitem": "through a mask " + LENGTH,
     "setitem": "elements go where a mask is true",
     **dict.fromkeys(["one_hot", "bincount"], BY_VALUES),
@@ -101,6 +102,24 @@ def cases(name: str, dtype: str, requires_grad: bool = False) -> Iterator:
         except (nbgrad.NbgradError, np.linalg.LinAlgError, TypeError, KeyError, RecursionError):
             continue
         yield row, call, here, outs
+
+
+FAILURES = [(name, failure) for name, row in sorted(SAMPLES.items()) for failure in row.errors]
+# What elements are to be blamed for: classes, places and lengths out of range, matrices without an inverse.
+OF_ELEMENTS = "one_hot nll_loss cross_entropy scatter_reduce segment_reduce cholesky_factor linalg_inv".split()
+
+
+@pytest.mark.parametrize(("name", "failure"), FAILURES, ids=[f"{name}{failure.case}" for name, failure in FAILURES])
+def test_errors(name, failure):
+    """Shapes, dtypes and settings that the CPU refuses are refused with its words; what is wrong with elements is not seen."""
+    row = SAMPLES[name]
+    operands = there(tensors(row, failure.case, failure.dtype))
+    try:
+        run_there(row, operands, failure.case)
+    except failure.error as error:
+        assert re.search(failure.match, str(error))
+    else:
+        assert name in OF_ELEMENTS
 
 
 @pytest.mark.parametrize("dtype", ["float32", *alternating("complex64", "bfloat16"), pytest.param("int64", marks=pytest.mark.slow)])
@@ -204,6 +223,22 @@ def mapped(run: Callable, row, operands: list, call) -> tuple:
         return tuple([x for x in run(row, list(given), call) if isinstance(x, nbgrad.Tensor)])
 
     return nbgrad.vmap(call_one, in_dims=dims, randomness="different")(*operands)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_default_device_is_where_no_steps_are(name, kernels):
+    """What a call of the CPU makes on its way is on the CPU, though new tensors of the program go to meta."""
+    for row, call, here, outs in cases(name, "float64"):
+        attributes = {name: to_tensor(x) for name, x in call.attributes.items()}
+        if row.name.endswith("_") or row.name == "setitem":
+            continue
+        nbgrad.manual_seed(1)
+        outs = as_tuple(CALLS[name](*here, **attributes))
+        nbgrad.manual_seed(1)
+        with nbgrad.device("meta"):
+            got = as_tuple(CALLS[name](*here, **attributes))
+        for x, y in zip(got, outs, strict=True):
+            assert not isinstance(x, nbgrad.Tensor) or nbgrad.equal(x.nan_to_num(), y.nan_to_num()), call
 
 
 @pytest.mark.parametrize("name", INPLACE)

@@ -9,7 +9,8 @@ from typing import AbstractSet as Set, Any, Callable, Container, Iterable, Mappi
 
 from ...autograd.function_context import FunctionRule
 from ...base.errors import GraphError, InplaceError
-from ...base.grad_mode import enable_grad, mode
+from ...base.grad_mode import mode
+from ...base.mode_contexts import enable_grad
 from ...base.nested import Tree
 from ...graph.edges import Node, edge_of
 from ...graph.saved import freed_backward

@@ -20,7 +20,7 @@ import numpy as np
 from ...base.calls import CALLS
 from ...base.dtypes import bfloat16, float32
 from ...base.errors import GraphError, KernelError
-from ...base.grad_mode import no_grad
+from ...base.mode_contexts import no_grad
 from ...base.nested import Tree, flatten
 from ...creation.generators import Generator, default_generators
 from ...graph.edges import requires_grad

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
-from ...base.grad_mode import enable_grad
+from ...base.mode_contexts import enable_grad
 from ...base.nested import Tree
 from ...modes.inference import mark_inference
 from ...native.actors import COUNTED, LISTED, SINGLE
@@ -87,6 +87,7 @@ class Run:
         passes: whether backward passes run inside; ``leaves``: arguments in which they leave gradients.
         state: of the function; ``lock``: that of it, None of a program that exchanges none.
         identities: arguments that must be, or must not be, variables of the function, or one tensor.
+        seen: when Python has last chosen it: see ``Fallback._make_room_``.
         learned: tensors of the program, beside the arguments, into which gradients flow, or which a backward pass reads.
     """
 
@@ -112,6 +113,7 @@ class Run:
     state: State
     identities: Sequence[Identity | Ones]
     learned: list[Tensor]
+    seen = 0
 
     def assemble(self, parts: Parts) -> None:
         """Make the program."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import functools
 import gc
+import itertools
 import os
 import sys
 import weakref
@@ -185,7 +186,7 @@ class Guards(Names):
         elif is_collection(value):
             yield from self.parts_of_collection(value)
         elif isinstance(value, (tuple, frozenset)):
-            yield from tuple(value)[:MOST_MEMBERS]
+            yield from [*itertools.islice(value, MOST_MEMBERS)]  # never asks for the length, which a subclass may refuse
         elif isinstance(value, VIEWS):
             yield from gc.get_referents(value)
         elif isinstance(value, memoryview):
@@ -340,14 +341,14 @@ class Guards(Names):
             if x.__dict__ or asks:
                 yield from self.parts_of_attributes(x.__dict__, True)
 
-    def parts_of_attributes(self, held: dict[str, Any], named: bool) -> Iterator[Any]:
-        """What is in the namespace of an object."""
+    def parts_of_attributes(self, held: dict[str, Any], named: bool, told: Set[str] = frozenset()) -> Iterator[Any]:
+        """What is in the namespace of an object, but for those attributes of which it ``told`` itself."""
         if id(held) in self.seen:
             return
         self.collections.append(held)
         self.note_names(held, named, True)
         for name, member in tuple(held.items())[:MOST_MEMBERS]:
-            if str(name).startswith(METHOD):
+            if str(name).startswith(METHOD) or name in told:
                 continue
             self.names += (held, name, member)
             yield member
@@ -393,6 +394,8 @@ class Guards(Names):
         if isinstance(parts, FunctionType):  # it says itself, while a program is captured, what that depends on
             self.partial.append(value)
             yield from parts(value)
+            if is_programs_class(kind):  # which has attributes of its own
+                yield from self.parts_of_attributes(vars(value), False, value._told_attributes())
             return
         module, held = module_of(kind), getattr(value, "__dict__", None)
         if module in CONSTANT:

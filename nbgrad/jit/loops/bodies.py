@@ -16,7 +16,7 @@ import numpy as np
 
 from ...base import config
 from ...base.calls import CALLS
-from ...base.grad_mode import inference_mode
+from ...base.mode_contexts import inference_mode
 from ...base.nested import map_leaves
 from ...creation.allocation import new_full
 from ...dispatch.launches import need
