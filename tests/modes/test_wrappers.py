@@ -242,3 +242,38 @@ def test_modules_convert_wrappers():
     x.grad = Two(nbgrad.tensor([3.0, 4.0]), nbgrad.tensor([0.0, 2.0]))
     assert nbgrad.allclose(nbgrad.nn.utils.clip_grad_norm_([x], 1.0).a, nbgrad.tensor(5.0))
     assert nbgrad.allclose(x.grad.b, nbgrad.tensor([0.0, 1.0]), atol=1e-5)
+
+
+def test_a_quantised_weight_in_a_layer():
+    """A class whose operations give plain tensors: gradients go to the other operands."""
+
+    class Quantised(Tensor):
+        @staticmethod
+        def __new__(cls, values, scale):
+            return Tensor._make_wrapper_subclass(cls, values.shape, dtype=scale.dtype)
+
+        def __init__(self, values, scale):
+            self.values_, self.scale = values, scale
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            if func is aten.detach.default:
+                return cls(args[0].values_, args[0].scale)
+            whole = lambda x: x.values_.to(x.scale.dtype) * x.scale if isinstance(x, cls) else x
+            return func(*tree_map(whole, args), **(kwargs or {}))
+
+    linear = nbgrad.nn.Linear(3, 2)
+    values = nbgrad.tensor([[1, 2, 3], [4, 5, 6]], dtype=nbgrad.int8)
+    linear.weight = nbgrad.nn.Parameter(Quantised(values, nbgrad.tensor(0.5)), requires_grad=False)
+    x = nbgrad.ones(4, 3, requires_grad=True)
+    out = linear(x)
+    out.sum().backward()
+    assert type(out) is Tensor and x.grad[0].tolist() == [2.5, 3.5, 4.5] and linear.bias.grad.tolist() == [4, 4]
+
+
+@pytest.mark.parametrize("made", [nbgrad.ones(3).expand(2, 3), nbgrad.ones(4)[2:], nbgrad.ones(2, 0), nbgrad.ones(())])
+def test_shapes_and_strides_of_wrappers(made):
+    """They are what the class says."""
+    x = Two(made, made)
+    assert (x.shape, x.stride(), x.is_contiguous()) == (made.shape, made.stride(), made.is_contiguous())
+    assert (x * 2).a.tolist() == (made * 2).tolist()
