@@ -24,7 +24,7 @@ class ModuleTracker:
     >>> import nbgrad
     >>> model = nbgrad.nn.Sequential(nbgrad.nn.ReLU())
     >>> with ModuleTracker() as tracker:
-    ...     handle = model[0].register_forward_hook(lambda *_: print(sorted(tracker.parents)))
+    ...     handle = model[0].register_forward_pre_hook(lambda *_: print(sorted(tracker.parents)))
     ...     y = model(nbgrad.ones(2))
     ['Global', 'Sequential', 'Sequential.0']
     """
