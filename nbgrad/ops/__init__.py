@@ -35,6 +35,8 @@ from . import (  # noqa: F401
     spectra,
     standardise,
     variance,
-    variants,
+    variants_of_activations,
+    variants_of_arithmetic,
+    variants_of_choice,
     view_functions,
 )
