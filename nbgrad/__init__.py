@@ -116,7 +116,7 @@ _late = {
     **dict.fromkeys(_AUTOCAST, "amp.autocast_mode"),
     **dict.fromkeys(_NATIVE, "nn.native_functions"),
     "summary": "nn.summary",
-    **dict.fromkeys(("hspmm", "smm", "spmm", "sspaddmm"), "sparse"),
+    **dict.fromkeys(("dsmm", "hsmm", "hspmm", "saddmm", "smm", "spmm", "sspaddmm"), "sparse"),
     **dict.fromkeys([f"sparse_{name}" for name in _LAYOUTS], "sparse"),
     **dict.fromkeys([f"sparse_{name}_tensor" for name in (*_LAYOUTS, "compressed")], "sparse"),
     **dict.fromkeys(_CONDITIONS, "base.conditions"),
