@@ -36,8 +36,8 @@ from .tensor_tuples import (  # noqa: F401  with torch's private names
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 # ``torch.functional``, which has this path too: the functions that torch writes in Python.
-PLAIN = """atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul
-einsum istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index""".split()
+PLAIN = """atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul einsum
+istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index""".split()
 
 
 def __getattr__(name: str) -> Any:

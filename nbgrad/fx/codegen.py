@@ -9,7 +9,7 @@ import math
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 import nbgrad
 
@@ -18,9 +18,6 @@ from ..tensors.storage import Device
 from .names import Names, identifier, is_own, path_of
 from .node import Argument, Node, map_arg
 from .shapes import shape_text
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["CodeGen", "PythonCode"]
 
