@@ -51,6 +51,7 @@ PLACES: dict[str, str | None] = {
     "distributed.device_mesh": "utilities.distributed",
     "distributed.fsdp": "utilities.distributed",
     "distributed.rpc": "utilities.distributed",
+    "distributed.tensor": "utilities.distributed",
     "dtypes": "base.dtypes",
     "distributions.bernoulli": "distributions",
     "distributions.beta": "distributions",

@@ -59,6 +59,7 @@ NAMED = (
     ("_higher_order_ops.associative_scan", "associative_scan"),
     ("_inductor", "config"),
     ("distributed.device_mesh", "DeviceMesh"),
+    ("distributed.tensor", "DTensor"),
     ("fx.graph_module", "GraphModule"),
     ("jit.annotations", "BroadcastingList2"),
     ("jit.annotations", "List"),
