@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 
 import numpy as np
-import numpy as np
 import pytest
 
 import nbgrad
