@@ -306,7 +306,21 @@ async def stepped_asynchronously(context: Callable[[], Any], inner: Any):
 # ---- contexts ------------------------------------------------------------------------------------------------------
 
 
-class ModeContext:
+class _DecoratorContextManager:  # torch's name
+    """A context manager that decorates functions, too: what is derived from it defines ``__enter__`` and ``__exit__``.
+
+    A function runs inside of a fresh ``clone()`` in each call, and the body of a generator in each of its steps.
+    """
+
+    def clone(self):
+        """A fresh context of the same meaning: one instance may decorate a function that calls itself."""
+        return type(self)()
+
+    def __call__(self, function: F) -> F:
+        return decorate(self.clone, function)
+
+
+class ModeContext(_DecoratorContextManager):
     """A context manager and decorator that sets what ``is_grad_enabled`` says for its extent.
 
     NOTE [Interrupts]: Python looks for Ctrl-C where a function begins, after calls, and where a loop goes back. So the mode is set
@@ -329,16 +343,9 @@ class ModeContext:
         else:
             mode.enabled = self.before
 
-    def clone(self):
-        """A fresh context of the same meaning: one instance may decorate a function that calls itself."""
-        return type(self)()
 
-    def __call__(self, function: F) -> F:
-        return decorate(self.clone, function)
-
-
-class PlainContext(ModeContext):
-    """A mode without arguments: the class decorates without parentheses too."""
+class _NoParamDecoratorContextManager(_DecoratorContextManager):  # torch's name
+    """A context without arguments: the class decorates without parentheses too."""
 
     @overload
     def __new__(cls, function: None = None) -> Self: ...
@@ -352,6 +359,10 @@ class PlainContext(ModeContext):
 
     def __init__(self, function: Callable | None = None):
         pass
+
+
+class PlainContext(_NoParamDecoratorContextManager, ModeContext):
+    """A mode without arguments."""
 
 
 class no_grad(PlainContext):  # torch's name

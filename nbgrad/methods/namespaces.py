@@ -173,6 +173,7 @@ PLACES: dict[str, str | None] = {
     "tensor": "tensors.tensor",
     "types": "utilities.types",
     "utils": None,
+    "utils._contextlib": "autograd.grad_mode",
     "utils._pytree": "methods.pytree",
     "utils.benchmark": "utilities.benchmark",
     "utils.checkpoint": "recomputing.checkpoint",

@@ -46,6 +46,7 @@ NAMED = (
     ("nn.utils.clip_grad", "clip_grad_norm_"),
     ("optim.adamw", "AdamW"),
     ("_vmap_internals", "_vmap"),
+    ("utils._contextlib", "_DecoratorContextManager"),
     ("utils._pytree", "tree_map"),
     ("utils.checkpoint", "checkpoint"),
     ("utils.data", "DataLoader"),
