@@ -8,7 +8,8 @@ from .base.errors import LinAlgError as _LinAlgError
 from .base.grad_mode import mode as _mode
 from .creation.casting import targets_of as _targets_of
 from .forward.tangents import are_tangents_seen as _is_fwd_grad_enabled, set_tangents_seen as _set_fwd_grad_enabled
-from .graph.saved import RawSaved as _RawSaved, increment_version as _increment_version, saved_tensors_hooks_enabled as _enabled
+from .graph.packing import RawSaved as _RawSaved
+from .graph.saved_hooks import saved_tensors_hooks_enabled as _enabled
 from .graph.task import (
     current_autograd_node as _current_autograd_node,
     current_graph_task_id as _current_graph_task_id,
@@ -17,6 +18,7 @@ from .graph.task import (
     is_multithreading_enabled as _is_multithreading_enabled,
     will_execute as _will_engine_execute_node,
 )
+from .graph.writes import increment_version as _increment_version
 from .modes.overrides import disabled as DisableTorchFunctionSubclass, function_on_plain as _disabled_torch_function_impl
 from .tensors.tensor import Tensor as _Tensor
 

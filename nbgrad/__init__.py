@@ -13,22 +13,16 @@ from ._version import __version__
 from .accumulate import enforce_grad_layout_policy
 from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled, set_detect_anomaly
 from .autograd import batched_functions as _batched_functions, graph_tools as _graph_tools
-from .autograd.entry import Variable, backward, grad, variable
+from .autograd.entry import backward, grad
 from .autograd.function import Function, FunctionCtx, InplaceFunction, NestedIOFunction, once_differentiable
 from .autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from .autograd.old_names import Variable, variable
 from .base.compat import _assert, _force_original_view_tracking, is_view_replay_enabled
 from .base.dtypes import *
 from .base.errors import *
 from .base.function_attributes import place as _place
-from .base.grad_mode import (
-    _unsafe_preserve_version_counter,
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
+from .base.grad_mode import is_grad_enabled, is_inference_mode_enabled
+from .base.mode_contexts import _unsafe_preserve_version_counter, enable_grad, inference_mode, no_grad, set_grad_enabled
 from .batch.vmap import vmap
 from .composites import load as _load_composites
 from .creation import factories as _creation
@@ -42,7 +36,9 @@ from .graph.task import (
 )
 from .lowering import load as _load_lowerings
 from .methods.autograd_methods import install as _install_methods
-from .methods.install import FUNCTIONS as _functions, declare, install as _install
+from .methods.declare import declare
+from .methods.functions import FUNCTIONS as _functions
+from .methods.install import install as _install
 from .methods.memory import release_memory
 from .methods.namespaces import PLACES as _places, install_namespaces as _install_namespaces
 from .methods.operation_namespaces import install_operation_namespaces as _install_operation_namespaces

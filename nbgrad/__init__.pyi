@@ -28,7 +28,7 @@ from .anomaly import (
     is_anomaly_enabled as is_anomaly_enabled, set_anomaly_enabled as set_anomaly_enabled, set_detect_anomaly as set_detect_anomaly,
 )
 from .autograd import forward_ad as forward_ad, function as function, grad_mode as grad_mode
-from .autograd.entry import Variable as Variable, backward as backward, grad as grad, variable as variable
+from .autograd.entry import backward as backward, grad as grad
 from .autograd.function import (
     Function as Function, InplaceFunction as InplaceFunction, NestedIOFunction as NestedIOFunction,
     once_differentiable as once_differentiable,
@@ -36,6 +36,7 @@ from .autograd.function import (
 from .autograd.function_context import FunctionCtx as FunctionCtx
 from .autograd.gradcheck import gradcheck as gradcheck, gradgradcheck as gradgradcheck
 from .autograd.measured_jacobians import GradcheckError as GradcheckError
+from .autograd.old_names import Variable as Variable, variable as variable
 from .backends import absent as mps, absent as onnx, absent as xpu
 from .base import dtypes as dtypes, errors as errors
 from .base.compat import (
@@ -68,10 +69,10 @@ from .base.errors import (
     OutOfMemoryError as OutOfMemoryError, RangeError as RangeError, RootError as RootError, SettingError as SettingError,
     ShapeError as ShapeError, SubscriptError as SubscriptError, UsageError as UsageError, VersionError as VersionError,
 )
-from .base.grad_mode import (
+from .base.grad_mode import is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled
+from .base.mode_contexts import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter, enable_grad as enable_grad,
-    inference_mode as inference_mode, is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled,
-    no_grad as no_grad, set_grad_enabled as set_grad_enabled,
+    inference_mode as inference_mode, no_grad as no_grad, set_grad_enabled as set_grad_enabled,
 )
 from .base.size import Size as Size
 from .batch.vmap import vmap as vmap
@@ -102,11 +103,12 @@ from .jit.compile import compile as compile
 from .jit.control_flow import cond as cond, map as map, scan as scan, while_loop as while_loop
 from .lowering.counts import Histogram
 from .methods import memory as memory, pytree as pytree, random as random, return_types as return_types, typed_storage as storage
+from .methods.declare import declare as declare
 from .methods.files import load as load, save as save, serialization as serialization
-from .methods.install import declare as declare
 from .methods.lobpcg import lobpcg as lobpcg
 from .methods.low_rank import pca_lowrank as pca_lowrank, svd_lowrank as svd_lowrank
 from .methods.memory import release_memory as release_memory
+from .methods.parameter_draws import multinomial as multinomial, normal as normal
 from .methods.plain_functions import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, column_stack as column_stack, detach as detach,
     fill as fill, range as range, unravel_index as unravel_index,
@@ -115,8 +117,8 @@ from .methods.printing import (
     get_printoptions as get_printoptions, printoptions as printoptions, set_printoptions as set_printoptions,
 )
 from .methods.random import (
-    bernoulli as bernoulli, multinomial as multinomial, normal as normal, rand as rand, rand_like as rand_like, randint as randint,
-    randint_like as randint_like, randn as randn, randn_like as randn_like, randperm as randperm,
+    bernoulli as bernoulli, rand as rand, rand_like as rand_like, randint as randint, randint_like as randint_like, randn as randn,
+    randn_like as randn_like, randperm as randperm,
 )
 from .methods.settings import (
     get_default_device as get_default_device, get_device_module as get_device_module, set_default_device as set_default_device,

@@ -34,10 +34,10 @@ from .base.locks import new_lock
 from .base.user_stack import warn_user
 from .engine import run_as_walk_does
 from .graph.edges import Node
-from .graph.node import name_of
 from .graph.noting import note
-from .graph.saved import remember_writer, writes
+from .graph.rule import name_of
 from .graph.task import GraphTask, state
+from .graph.writes import remember_writer, writes
 from .kernels.cpu.build import Program, address
 from .kernels.templates.nan import nan_loop
 from .native.node_lines import FRAMES, MOST_FRAMES, PLACES

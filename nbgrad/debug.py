@@ -15,7 +15,7 @@ from .base import config
 from .base.errors import KernelError
 from .base.grad_mode import special, traces
 from .dispatch.launches import capture
-from .graph.node import name_of
+from .graph.rule import name_of
 from .tensors.choices import current, opened
 from .tensors.overlap import span
 from .tensors.tensor import Tensor

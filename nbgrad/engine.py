@@ -34,8 +34,10 @@ from .base.grad_mode import dual_levels, mode, special, traces
 from .base.stack_room import StackRoom
 from .graph.cotangents import broadcasts, fit, plus
 from .graph.edges import AccumulateGrad, Edge, Node, grad_dtype_of
-from .graph.node import LeafHooks, by_operand
-from .graph.saved import freed_backward, hooks_entered, leave_hooks
+from .graph.hooks import LeafHooks
+from .graph.node import by_operand
+from .graph.saved import freed_backward
+from .graph.saved_hooks import hooks_entered, leave_hooks
 from .graph.task import LOG, GradientCaptures, GraphTask, Target, count_edges, hooks_at_rest, log_nodes, state, target
 from .tensors.choices import chosen, opened, put_back
 from .tensors.layout import Layout

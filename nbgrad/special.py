@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 from .base.calls import CALLS
 from .base.function_attributes import place
-from .methods.install import FUNCTIONS, function_form, with_out
+from .methods.functions import FUNCTIONS
+from .methods.install import function_form, with_out
 from .ops.core import OPS, Elementwise
 from .ops.variants import VARIANTS
 

@@ -27,7 +27,8 @@ from .base.errors import InplaceError, ShapeError
 from .base.grad_mode import mode
 from .graph import edges as graph
 from .graph.edges import Node, edge_of, is_leaf_edge, note_retained, number_node
-from .graph.node import Rule, blank_node
+from .graph.node import blank_node
+from .graph.rule import Rule
 from .native.handle import known
 from .tensors.layout import Layout
 from .tensors.storage import Storage

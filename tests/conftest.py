@@ -171,7 +171,7 @@ def same_table():
     """Take back what a test declares."""
     from nbgrad.base.calls import CALLS
     from nbgrad.dispatch.elementwise_plans import PLANS
-    from nbgrad.methods.install import FUNCTIONS
+    from nbgrad.methods.functions import FUNCTIONS
     from nbgrad.ops.core import OPS
     from nbgrad.tensors.tensor import Tensor
 

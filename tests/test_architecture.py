@@ -299,7 +299,7 @@ def test_names_set_in_other_modules_are_listed():
 # are declared where what they are written in can be imported.
 PLACES_OF_DECLARATIONS = {
     "ops.core": {
-        "elementwise": ("ops", "methods.install"),
+        "elementwise": ("ops", "methods.declare"),
         "movement": ("ops",),
         "reduction": ("ops",),
         "general": ("ops",),
@@ -357,7 +357,7 @@ TABLES = {
     ("kernels.scalars", "OSCILLATING"): "the declarations of the functions of numbers",
     ("kernels.templates.gather", "REDUCTIONS"): "texts of writes, by what they do to what is there",
     ("kernels.templates.attention", "LOOPS"): "texts of loops, by the kernels' names",
-    ("kernels.templates.lapack", "BODIES"): "texts of what is done for a matrix, by the routines' names",
+    ("kernels.templates.lapack_bodies", "BODIES"): "texts of what is done for a matrix, by the routines' names",
     ("kernels.templates.losses", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.mask", "MASKED"): "texts of loops, by the kernels' names",
     ("kernels.templates.adaptive_pool", "TEXTS"): "texts of loops, by the kernels' names",
@@ -558,29 +558,31 @@ def test_nothing_asks_whether_it_runs_on_cuda():
 ASK_FOR_THE_DEVICE = {
     "native.launches native.sequences tensors.layout": "what makes results: one load and comparison",
     "dispatch.plans dispatch.lowerings dispatch.device_lowerings dispatch.device_requirements dispatch.operands dispatch.inplace "
-    "dispatch.updates lowering.cuda.registry": "which lowering; which operands may come together; who says what is wrong",
+    "dispatch.updates dispatch.device_plans "
+    "lowering.cuda.registry": "which lowering; which operands may come together; who says what is wrong",
     "jit.ir.devices": "what graphs ask",
     "optim.ruled optim.optimizer": "what counts steps; what a graph of a GPU would freeze",
-    "lowering.index_walks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
+    "lowering.index_checks lowering.index_writers lowering.masks lowering.random": ("which lowering, of what takes several steps"),
     "composites.index_writes composites.positions composites.counts composites.order_statistics composites.subscript "
     "composites.linalg.reflections forward.programs": ("what is prepared of calls: kernels of the CPU alone"),
-    "tensors.arrays tensors.untyped tensors.storage creation.numpy_exchange creation.gpu_exchange creation.dlpack methods.pickling "
-    "methods.files.storage_bytes methods.memory creation.pinning jit.ir.literals data.transport tensors.shared multiprocessing "
+    "tensors.arrays tensors.untyped tensors.storage tensors.heaps tensors.gpu tensors.shared creation.numpy_exchange "
+    "creation.dlpack creation.gpu_exchange creation.pinning methods.pickling methods.files.storage_bytes "
+    "methods.files.writing methods.printing methods.torch_members methods.memory jit.ir.literals data.transport multiprocessing "
     "autograd.measured_jacobians": ("doors: what leaves a tensor, or comes in"),
     "lowering.device creation.allocation creation.constants creation.factories creation.from_data creation.generators "
-    "creation.sequences methods.random": "what is made, and moved, where",
-    "engine autograd.entry autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (
+    "creation.sequences methods.draws methods.parameter_draws": "what is made, and moved, where",
+    "engine autograd.seeds autograd.stream_walk autograd.graph_tools autograd.device_nans anomaly tensors.streams": (
         "streams, which the CPU has none of; where NaN is looked for"
     ),
 }
 
 
 def asks_for_the_device(path: Path) -> bool:
-    """Whether a module compares ``memory`` of a layout with None, or a device with the CPU."""
+    """Whether a module compares ``memory`` of a layout with None, or a device with the CPU or meta."""
     for node in nodes_of(path):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
             left, right = ast.unparse(node.left), ast.unparse(node.comparators[0])
-            if left.endswith(".memory") and left != "loop.memory" and right == "None" or "CPU" in (left, right):
+            if left.endswith(".memory") and left != "loop.memory" and right == "None" or {"CPU", "META"} & {left, right}:
                 return True
     return False
 

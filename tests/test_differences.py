@@ -167,6 +167,15 @@ CLAIMS: tuple[tuple[str, Callable, Any], ...] = (
     ("a parameter that is listed twice", lambda: nbgrad.optim.SGD([leaf([1.0])] * 2, lr=0.1), nbgrad.RangeError),
     ('`padding_mode="circular"`', lambda: F.pad(nbgrad.ones(1, 1, 2), (3, 0), mode="circular").shape, (1, 1, 5)),
     ("convolutions of no channels", lambda: F.conv2d(nbgrad.ones(1, 0, 3, 3), nbgrad.ones(2, 0, 2, 2)).shape, (1, 2, 2, 2)),
+    ("beside tensors on `meta`", lambda: nbgrad.ones(2).add_(nbgrad.ones(2, device="meta")), nbgrad.DeviceError),
+    (
+        "on `meta`: `x[mask] = values` of a tensor",
+        lambda: nbgrad.ones(2, device="meta").__setitem__(
+            nbgrad.ones(2, dtype="bool", device="meta"), nbgrad.ones(1, device="meta")
+        ),
+        nbgrad.NotSupportedError,
+    ),
+    ('`LazyLinear(3).to("meta")`', lambda: nbgrad.nn.LazyLinear(3).to("meta").has_uninitialized_params(), True),
     ("integer division by zero", lambda: nbgrad.tensor([1]) // 0, ZeroDivisionError),
 )
 

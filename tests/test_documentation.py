@@ -19,7 +19,7 @@ import pytest
 import nbgrad
 from nbgrad.base.calls import CALLS
 from nbgrad.dispatch.elementwise_plans import PLANS
-from nbgrad.methods.install import FUNCTIONS
+from nbgrad.methods.functions import FUNCTIONS
 from nbgrad.ops.core import OPS
 
 ROOT = Path(__file__).parents[1]

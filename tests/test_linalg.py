@@ -429,10 +429,10 @@ def test_tolerances_of_a_pseudo_inverse(options):
 
 def test_where_no_lapack_is_found_numpy_does_the_work(monkeypatch):
     """The same results, of shapes that no other test has met."""
-    from nbgrad.lowering import lapack
+    from nbgrad.lowering.matrices import launches
 
-    monkeypatch.setattr(lapack, "find", lambda name: 0)
-    lapack.addresses.cache_clear()
+    monkeypatch.setattr(launches, "find", lambda name: 0)
+    launches.addresses.cache_clear()
     try:
         x = RNG.normal(size=(3, 7, 7)) + 4 * np.eye(7)
         a = nbgrad.tensor(x, requires_grad=True)
@@ -443,7 +443,7 @@ def test_where_no_lapack_is_found_numpy_does_the_work(monkeypatch):
         (g,) = nbgrad.grad(linalg.slogdet(a).logabsdet.sum(), a)
         np.testing.assert_allclose(g.numpy(), np.swapaxes(np.linalg.inv(x), -1, -2))
     finally:
-        lapack.addresses.cache_clear()
+        launches.addresses.cache_clear()
 
 
 @pytest.mark.parametrize("call", [linalg.inv, lambda x: linalg.solve(x, x), linalg.cholesky, linalg.lu_factor])

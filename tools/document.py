@@ -21,7 +21,7 @@ import numpy as np
 
 import nbgrad
 from nbgrad.base.calls import CALLS
-from nbgrad.methods.install import FUNCTIONS
+from nbgrad.methods.functions import FUNCTIONS
 from nbgrad.ops.core import OPS, Composite, Elementwise, General, Movement, Op
 from nbgrad.ops.describe import Shown, Subject, derivatives, dtype_rule, subject_of, subject_of_variant
 from nbgrad.ops.variants import VARIANTS

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import bfloat16, float16
+from ..base.decorating import decorate
 from ..base.dtypes import DType
 from ..base.errors import ArgumentError, DeviceError
-from ..base.grad_mode import decorate
 from ..base.user_stack import warn_user
 from ..cuda import is_available
 from ..methods.pytree import tree_map_only

@@ -6,8 +6,9 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from .entry import Variable, VariableMeta, backward, grad, variable
+from .entry import backward, grad
 from .gradcheck import gradcheck, gradgradcheck
+from .old_names import Variable, VariableMeta, variable
 
 __all__ = ["backward", "grad", "gradcheck", "gradgradcheck", "Variable", "VariableMeta", "variable"]
 

@@ -9,7 +9,8 @@ from typing import Any, Iterator, NamedTuple
 from ..base.calls import CALLS
 from ..base.errors import GradError
 from ..base.nested import flatten, map_leaves, spread
-from ..batch.tensors import Batch, batch_kind, lifted, lowered
+from ..batch.interpreter import batch_kind
+from ..batch.tensors import Batch, lifted, lowered
 from ..engine import validate_gradient
 from ..modes.batched import Batched, wrap_batched
 from ..modes.interpreters import Call

@@ -8,7 +8,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ..base.calls import CALLS
-from ..base.grad_mode import no_grad
+from ..base.mode_contexts import no_grad
 from ..batch.vmap import vmap
 from ..graph.edges import requires_grad
 from ..tensors.arrays import values_of

@@ -45,7 +45,13 @@ class DeviceSearch:
     def look(self, results: Any) -> None:
         """Begin to look at what a node returned."""
         for position, x in enumerate(results if type(results) in (tuple, list) else (results,)):
-            if isinstance(x, Tensor) and x.layout.memory is not None and x.layout.dtype.differentiable and x.layout.numel:
+            if (
+                isinstance(x, Tensor)
+                and x.layout.memory is not None
+                and not x.is_meta
+                and x.layout.dtype.differentiable
+                and x.numel()
+            ):
                 self.flags.append((state.node, position, flag_of(x)))
 
     def finish(self, refuse: Callable[[Node, int], None]) -> None:

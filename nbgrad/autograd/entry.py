@@ -1,4 +1,4 @@
-"""The entry points ``backward`` and ``grad``; and ``Variable``, which old programs call tensors."""
+"""The entry points ``backward`` and ``grad``."""
 
 from __future__ import annotations
 
@@ -7,25 +7,21 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar, overload
 
-from ..base.bounded import Plans
 from ..base.calls import CALLS
-from ..base.errors import ArgumentError, DeviceError, DTypeError, GradError, RangeError, RootError, ShapeError
-from ..base.function_attributes import attach
-from ..base.grad_mode import mode, refuse_in_transform, special, unusual
+from ..base.errors import ArgumentError, GradError, RangeError
+from ..base.grad_mode import refuse_in_transform, unusual
 from ..base.user_stack import warn_user
 from ..batch.gradients import with_batched_cotangents, with_batched_tensors
 from ..batch.tensors import has_batched
-from ..engine import describe, run_backward
-from ..graph.edges import AccumulateGrad, Edge, GradientEdge, edge_of, requires_grad, retain_grad
-from ..graph.node import Node, name_of
-from ..graph.task import GradientCaptures, Target, current_graph_task, queue_callback, target
+from ..engine import run_backward
+from ..graph.edges import Edge, GradientEdge, edge_of, requires_grad, retain_grad
+from ..graph.task import GradientCaptures, Target, target
 from ..modes.overrides import handle_function, has_function_of_passes
-from ..tensors.choices import current
-from ..tensors.layout import Layout, sparse_marks
-from ..tensors.storage import LENT
-from ..tensors.tensor import Tensor, is_sparse, native, require_differentiable, values_if_sparse
+from ..tensors.layout import sparse_marks
+from ..tensors.tensor import Tensor, is_sparse, values_if_sparse
+from .seeds import as_sequence, checked_node, make_seeds
 
-__all__ = ["backward", "grad", "Variable", "VariableMeta", "variable"]
+__all__ = ["backward", "grad"]
 
 Key = TypeVar("Key")
 
@@ -229,11 +225,6 @@ def grad_of_values(places: tuple, outputs: Any, grad_outputs: Any, settings: tup
     return tuple(x.with_values(g) if is_sparse(x) and g is not None else g for x, g in zip(places, found))
 
 
-def cotangent_if_sparse(root: Any, g: Any) -> Any:
-    """The cotangent of a sparse root's values; of another root as it is."""
-    return g if g is None or not is_sparse(root) else g.sparse_mask(root)._given_
-
-
 def other_way(outputs, places: tuple, is_grads_batched: bool) -> Callable | None:
     """The function that does the work of ``grad`` for an overriding type or mode, or a pass on batches; else None."""
     relevant = (*as_sequence("grad", "roots", outputs), *places)
@@ -264,23 +255,6 @@ def result_of(x, g: Tensor | None, create_graph: bool, allow_unused, materialize
     zeros = CALLS["zeros_like"](x)
     zeros._needs_grad_ = bool(create_graph)
     return zeros
-
-
-# ---- what comes in -------------------------------------------------------------------------------------------------
-
-
-def as_sequence(op: str, what: str, value) -> tuple:
-    """One tensor or edge, or an iterable of them, as a tuple.
-
-    Raises:
-        ArgumentError: neither.
-    """
-    if isinstance(value, (Tensor, GradientEdge)):
-        return (value,)
-    try:
-        return tuple(value)
-    except TypeError:
-        raise ArgumentError(f"{op}: {what} must be a Tensor, or a sequence of them, got {type(value).__name__}.") from None
 
 
 def as_inputs(op: str, inputs) -> tuple:
@@ -335,220 +309,3 @@ def captures_of(inputs: tuple) -> GradientCaptures:
         elif node is not None:
             wanted[node] = ((nr, position),)
     return captures
-
-
-def make_seeds(op: str, roots, cotangents, recorded: bool) -> list[tuple[Any, Tensor | None]]:
-    """``(edge, cotangent)`` of every root; ``recorded``: of a pass that is."""
-    if sparse_marks:
-        if isinstance(roots, Tensor):
-            roots, cotangents = values_if_sparse(roots), cotangent_if_sparse(roots, cotangents)
-        elif cotangents is not None:
-            roots, cotangents = as_sequence(op, "roots", roots), as_sequence(op, "the cotangents", cotangents)
-            cotangents = (*map(cotangent_if_sparse, roots, cotangents), *cotangents[len(roots) :])
-            roots = tuple(map(values_if_sparse, roots))
-    if isinstance(roots, Tensor):
-        if cotangents is None:
-            return [(root_edge(op, roots), implicit_seed(op, roots.layout, recorded))]
-        if isinstance(cotangents, Tensor):
-            return [(root_edge(op, roots), explicit_seed(op, cotangents, roots.layout, 0))]
-    roots = as_sequence(op, "roots", roots)
-    cotangents = (None,) * len(roots) if cotangents is None else as_sequence(op, "the cotangents", cotangents)
-    if len(cotangents) < len(roots):
-        raise GradError(f"{op}: {len(roots)} roots but {len(cotangents)} cotangents.")
-    seeds: list[tuple[Any, Tensor | None]] = []
-    for position, (root, g) in enumerate(zip(roots, cotangents)):
-        edge = root_edge(op, root)
-        layout = root.layout if isinstance(root, Tensor) else edge_layout(op, root)
-        seeds.append((edge, implicit_seed(op, layout, recorded) if g is None else explicit_seed(op, g, layout, position)))
-    return seeds
-
-
-def checked_node(op: str, edge: GradientEdge) -> Node:
-    """The node of a GradientEdge, which anybody may have put together.
-
-    Raises:
-        GradError: it is none.
-    """
-    if not isinstance(edge.node, Node):
-        raise GradError(f"{op}: a GradientEdge must hold a node of the graph, got {type(edge.node).__name__}.")
-    return edge.node
-
-
-def edge_layout(op: str, edge: GradientEdge) -> Layout:
-    """The layout of the gradient that arrives at an edge."""
-    layouts = edge.node._input_metadata
-    if not 0 <= edge.output_nr < len(layouts):
-        raise GradError(f"{op}: a GradientEdge of output {edge.output_nr} of {name_of(edge.node)}, which has {len(layouts)}.")
-    return layouts[edge.output_nr]
-
-
-def root_edge(op: str, root):
-    """Where the cotangent of a root goes in."""
-    if isinstance(root, GradientEdge):
-        node = checked_node(op, root)
-        if type(node) is AccumulateGrad:
-            return node._variable_
-        return node if root.output_nr == 0 and node._outputs_ == 1 else Edge(node, root.output_nr)
-    if not isinstance(root, Tensor):
-        raise RootError(f"{op}: roots must be tensors or GradientEdges, got {type(root).__name__}.")
-    if not root._needs_grad_ or not requires_grad(root):
-        raise GradError(
-            f"{op}: the root does not require grad and has no grad_fn. "
-            "Hint: was it computed under no_grad(), or from tensors that do not require grad?"
-        )
-    edge = root._edge_ or edge_of(root)
-    if edge is None:
-        raise GradError(f"{op}: the root is a view without history (made under no_grad()).")
-    return edge
-
-
-# NOTE [Lent cotangents]: the cotangent 1 is made once for each layout. Its storage says ``LENT``: nothing
-# is ever written to it, no leaf takes it over, and where users would see it, or a view of it, they get memory of their own
-# (``owned`` in engine.py): hooks, custom Functions, what ``grad`` returns. What a recorded pass, or an interpreter, may keep is
-# made anew for each.
-def lent_one(layout: Layout) -> Tensor:
-    """The cotangent 1 that is lent. What is captured for a graph reads it like what was there before: it outlives the graph."""
-    if layout.memory is None:
-        one = new_one(layout)
-    elif current.capture is None:
-        one = settled_one(layout)
-    else:
-        one = current.capture.beside(lambda: settled_one(layout))
-    one._storage_.writable = LENT
-    return one
-
-
-def settled_one(layout: Layout) -> Tensor:
-    """A 1 on a GPU that is there for all streams."""
-    from ..tensors.heaps import heap_on
-
-    one, found = new_one(layout), heap_on(layout.device.index or 0)
-    found.card.settle(found.stream())
-    return one
-
-
-_lent = Plans(lent_one, 256)
-
-
-def implicit_seed(op: str, layout: Layout, recorded: bool) -> Tensor:
-    """The cotangent 1 of a real number: see NOTE [Lent cotangents]."""
-    if layout.numel != 1:
-        raise GradError(
-            f"{op}: a cotangent can be left out for a root of one element only, this one is {describe(layout)}. "
-            "Hint: x.sum().backward(), or pass gradient=."
-        )
-    if not layout.dtype.is_floating_point:
-        raise GradError(f"{op}: a cotangent can be left out for real floating roots only, this one is {layout.dtype.name}.")
-    layout = layout.unmarked() if layout.special else layout
-    if special:
-        return new_one(layout)
-    return CALLS["clone"](_lent[layout]) if recorded else _lent[layout]
-
-
-def new_one(layout: Layout) -> Tensor:
-    """A 1 of that layout."""
-    enabled, mode.enabled = mode.enabled, False
-    try:
-        return CALLS["new_full"](layout, 1.0)
-    finally:
-        mode.enabled = enabled
-
-
-def explicit_seed(op: str, g, layout: Layout, position: int) -> Tensor:
-    """A given cotangent, checked and cast to the root's dtype."""
-    if isinstance(g, Tensor):
-        if g.layout is layout:
-            return g
-    else:
-        raise ArgumentError(f"{op}: the cotangent of root {position} must be a Tensor or None, got {type(g).__name__}.")
-    if g.layout.shape != layout.shape:
-        raise ShapeError(f"{op}: the cotangent of root {position} has shape {list(g.layout.shape)}, expected {list(layout.shape)}.")
-    if g.layout.device is not layout.device:
-        if g.layout.ndim:
-            raise DeviceError(
-                f"{op}: the cotangent of root {position} is on {g.layout.device}, the root on {layout.device}. "
-                "Hint: g.to(root.device)."
-            )
-        g = CALLS["to_device"](g, layout.device)  # a number, as it is beside tensors of a GPU
-    if g.layout.dtype.is_complex != layout.dtype.is_complex:
-        raise DTypeError(
-            f"{op}: the cotangent of root {position} is {g.layout.dtype.name}, the root {layout.dtype.name}: "
-            "both must be real or both complex."
-        )
-    return g if g.layout.dtype is layout.dtype else CALLS["to_dtype"](g, layout.dtype)
-
-
-# ---- names of old programs -----------------------------------------------------------------------------------------
-
-
-class VariableMeta(type):
-    """Tensors are Variables."""
-
-    def __instancecheck__(cls, x: object) -> bool:
-        return isinstance(x, Tensor)
-
-
-class ExecutionEngine:
-    """The engine, as programs reach it that go through ``Variable._execution_engine``."""
-
-    queue_callback = staticmethod(queue_callback)
-
-    @staticmethod
-    def is_checkpoint_valid() -> bool:
-        """Whether every leaf gets its gradient: not inside of ``grad`` and of passes with ``inputs``."""
-        task = current_graph_task()
-        return task is None or task.needed is None
-
-    @staticmethod
-    def run_backward(
-        tensors,
-        grad_tensors,
-        keep_graph: bool,
-        create_graph: bool,
-        inputs=(),
-        allow_unreachable: bool = False,
-        accumulate_grad: bool = False,
-    ):
-        """``backward`` or ``grad`` with all arguments given."""
-        if accumulate_grad:
-            return backward(tensors, grad_tensors, keep_graph, create_graph, inputs=inputs or None)
-        return grad(tensors, inputs, grad_tensors, keep_graph, create_graph, allow_unused=allow_unreachable)
-
-
-class Variable(metaclass=VariableMeta):
-    """The old name of tensors with a gradient: ``Variable(x, requires_grad)`` is a leaf on the memory of ``x``.
-
-    Raises:
-        ArgumentError: ``x`` is no Tensor. DTypeError: ``requires_grad`` for a dtype without gradients.
-
-    >>> import nbgrad
-    >>> nbgrad.Variable(nbgrad.ones(2), requires_grad=True)
-    tensor([1., 1.], requires_grad=True)
-    """
-
-    _execution_engine = ExecutionEngine()
-
-    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False, **names: Any) -> Any:
-        if data is None:
-            data = import_module("nbgrad.creation.from_data").tensor([])
-        if not isinstance(data, Tensor):
-            raise ArgumentError(f"Variable: expected a Tensor, got {type(data).__name__}. Hint: nbgrad.tensor(data).")
-        if requires_grad:
-            require_differentiable("Variable", data.layout.dtype)
-        if volatile:
-            warn_user("Variable: volatile has no effect. Hint: compute under nbgrad.no_grad().")
-        x = native.alias(data)
-        x._needs_grad_ = bool(requires_grad)
-        return x
-
-
-def variable(*args: Any, **kwargs: Any) -> None:
-    """Was once ``nbgrad.tensor``.
-
-    Raises:
-        GradError: always.
-    """
-    raise GradError("variable: was replaced. Hint: nbgrad.tensor(data, requires_grad=True).")
-
-
-attach(variable, Variable=Variable)  # `autograd.variable.Variable`: the function hides torch's module

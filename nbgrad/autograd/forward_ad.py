@@ -16,8 +16,9 @@ from typing import Any, Callable, NamedTuple
 
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DeviceError, GradError, RangeError, ShapeError
-from ..base.grad_mode import ModeContext, dual_levels, mode
+from ..base.grad_mode import dual_levels, mode
 from ..base.locks import new_lock
+from ..base.mode_contexts import ModeContext
 from ..batch.tensors import has_batched, on_values
 from ..dispatch.out import write_out
 from ..forward import fast_path as _dual_calls  # noqa: F401  (registers its quick call)

@@ -11,19 +11,12 @@ from ..base.user_stack import warn_user
 from ..engine import owned, validate_gradient
 from ..graph.collecting import Collector
 from ..graph.edges import Edge, edge_of, number_node, requires_grad
-from ..graph.node import Node, Rule, name_of
-from ..graph.saved import (
-    RawSaved,
-    SavedTensor,
-    alias_with,
-    freed_error,
-    pack_tensor,
-    tangents_of,
-    unpacked,
-    with_tensors,
-    writer_of,
-)
+from ..graph.node import Node
+from ..graph.packing import RawSaved, pack_tensor, tangents_of
+from ..graph.rule import Rule, name_of
+from ..graph.saved import SavedTensor, alias_with, freed_error, unpacked, with_tensors
 from ..graph.task import state
+from ..graph.writes import writer_of
 from ..tensors.choices import chosen, opened, put_back
 from ..tensors.layout import Layout
 from ..tensors.tensor import ASK, Tensor

@@ -19,8 +19,8 @@ from ..base.compat import (
 )
 from ..base.errors import GradError, RangeError, UsageError
 from ..graph.edges import GradientEdge, edge_of, get_gradient_edge, requires_grad
-from ..graph.node import RemovableHandle
-from ..graph.saved import saved_tensors_hooks
+from ..graph.hooks import RemovableHandle
+from ..graph.saved_hooks import saved_tensors_hooks
 from ..graph.task import GraphTask, Target, log_nodes, running_task, target
 from ..tensors import storage
 from ..tensors.tensor import Tensor, native
@@ -60,7 +60,7 @@ class save_on_cpu(saved_tensors_hooks):  # torch's name
 
     def pack(self, tensor: Tensor) -> tuple[Any, Tensor | Offloaded]:
         """The tensor's device, and the tensor on the CPU."""
-        if self.pin_memory and tensor.layout.memory is not None and not tensor.layout.special:
+        if self.pin_memory and tensor.layout.memory is not None and not tensor.layout.special and not tensor.is_meta:
             made = Offloaded(tensor, None if self.last is None else self.last())
             self.last = ref(made)
             return tensor.device, made

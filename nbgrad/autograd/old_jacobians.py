@@ -7,7 +7,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ..base.errors import RangeError
-from ..base.grad_mode import no_grad
+from ..base.mode_contexts import no_grad
 from ..base.user_stack import warn_user
 from ..graph.edges import requires_grad
 from ..tensors.arrays import tensor_of, values_of

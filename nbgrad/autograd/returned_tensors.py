@@ -19,8 +19,10 @@ from ..base.errors import ArgumentError, GradError, InplaceError
 from ..base.grad_mode import mode, special
 from ..base.user_stack import warn_user
 from ..graph.edges import Edge, edge_of, number_node, requires_grad
-from ..graph.node import Node, Rule, blank_node, name_of
-from ..graph.saved import active_hooks, count_write
+from ..graph.node import Node, blank_node
+from ..graph.rule import Rule, name_of
+from ..graph.saved_hooks import active_hooks
+from ..graph.writes import count_write
 from ..modes.inference import saveable
 from ..tensors.tensor import ASK, FUNCTION, Tensor, native
 from ..views import check_inplace, is_view, rebase

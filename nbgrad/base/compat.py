@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from .errors import ArgumentError, RangeError
-from .grad_mode import ModeContext
+from .mode_contexts import ModeContext
 
 __all__ = [
     "_assert",

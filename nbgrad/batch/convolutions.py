@@ -9,7 +9,8 @@ from ..base.calls import CALLS
 from ..modes.batched import Batched
 from ..modes.interpreters import Call
 from ..tensors.tensor import Tensor
-from .tensors import Batch, batch_kind
+from .interpreter import batch_kind
+from .tensors import Batch
 
 __all__: list[str] = []
 

@@ -1,6 +1,6 @@
 """Fast path of batched operands, while no mode is active but forward mode: the batch's rule at once, without asking interpreters.
 
-They do what ``batch/tensors.py`` does (NOTE [Batched]) where it is plain to see that no other interpreter is concerned, and return
+They do what ``interpreter.py`` does (NOTE [Batched]) where it is plain to see that no other interpreter is concerned, and return
 None elsewhere (benchmarks/test_vmap.py).
 """
 
@@ -15,7 +15,9 @@ from ..modes.batched import Batched, wrap_batched
 from ..modes.interpreters import Call, FastPath, fast_paths
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
-from .tensors import Batch, batching_rule, behind_batch, exposed, is_behind, levels_of
+from .interpreter import batching_rule
+from .movements import behind_batch, is_behind
+from .tensors import Batch, exposed, levels_of
 
 __all__ = ["fast_batched", "known_batched"]
 

@@ -24,7 +24,8 @@ from ..ops.standardise import scaled_in_steps
 from ..tensors.batch_levels import BatchingError
 from ..tensors.layout import layout_of
 from ..tensors.tensor import Tensor
-from .tensors import Batch, batch_kind, batch_rule, has_batched, looped
+from .interpreter import batch_kind, batch_rule, looped
+from .tensors import Batch, has_batched
 
 DIMS = ("dim", "dims", "dim1", "dim2", "dimension")
 

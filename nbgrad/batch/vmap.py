@@ -11,7 +11,7 @@ from ..base.nested import Tree, flatten, spread
 from ..modes.batched import Batched
 from ..tensors.batch_levels import Level, opened
 from ..tensors.tensor import Tensor
-from . import convolutions as _convolutions, fast_path as _batch_calls, rules as _batch_rules  # noqa: F401  (they register themselves)
+from . import convolutions, fast_path, members, movements, rules  # noqa: F401  (they register themselves)
 from .tensors import lifted, lowered
 
 __all__ = ["vmap"]

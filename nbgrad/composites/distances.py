@@ -8,7 +8,7 @@ from ..base.dtypes import promote_types
 from ..base.errors import DTypeError, RangeError, ShapeError
 from ..dispatch.arguments import require_tensors
 from ..lowering.distances import serves
-from ..lowering.lapack import at_once
+from ..lowering.matrices.at_once import at_once
 from ..ops.core import composite
 from ..ops.expr import scalar
 from ..ops.kinds import explained

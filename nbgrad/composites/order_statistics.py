@@ -19,7 +19,7 @@ from ..dispatch.device_requirements import require
 from ..dispatch.lowerings import GeneralPlan, prepared
 from ..dispatch.rules import record_result, run_plan
 from ..graph.edges import requires_grad
-from ..lowering.reduce import runs_as_it_lies
+from ..lowering.arranged import runs_as_it_lies
 from ..lowering.scan import running_plan
 from ..lowering.sort import in_order, is_brief, is_short, order_plan
 from ..ops.core import OPS, composite

@@ -14,7 +14,8 @@ from typing import Any
 from ..base.grad_mode import mode
 from ..dispatch.operands import no_derivative
 from ..graph.edges import edge_of, number_node, requires_grad
-from ..graph.node import Node, Rule, blank_node
+from ..graph.node import Node, blank_node
+from ..graph.rule import Rule
 from ..modes.interpreters import has_tangent
 from ..tensors.tensor import Tensor
 

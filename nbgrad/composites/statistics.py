@@ -15,7 +15,7 @@ from ..ops.core import composite
 from ..ops.expr import scalar
 from ..ops.kinds import counted, explained
 from ..ops.shapes import wrap
-from ..tensors.arrays import values_of
+from ..tensors.arrays import checked_values
 from ..tensors.batch_levels import is_batched
 from ..tensors.tensor import Tensor
 
@@ -235,7 +235,8 @@ def observation_weights(x, fweights, aweights):
             raise ShapeError(f"cov: {name} has shape {list(weights.shape)}, expected [{x.shape[1]}].")
         if weights.dtype.differentiable is whole:
             raise DTypeError(f"cov: {name} is {weights.dtype}, expected {'whole' if whole else 'floating'} numbers.")
-        if not is_batched(weights) and (values_of(weights.detach()) < 0).any():
+        values = None if is_batched(weights) else checked_values(weights.detach())
+        if values is not None and (values < 0).any():
             raise RangeError(f"cov: {name} has negative numbers.")
     if fweights is None or aweights is None:
         return aweights if fweights is None else fweights

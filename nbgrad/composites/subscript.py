@@ -19,7 +19,8 @@ from ..base.errors import ArgumentError, DimError, DTypeError, ShapeError, Subsc
 from ..base.grad_mode import capture_of_thread, mode, special, traces
 from ..base.user_stack import warn_user
 from ..graph.edges import requires_grad
-from ..lowering.index_walks import array_of, points_shape, positions_tensor
+from ..lowering.index_checks import array_of
+from ..lowering.index_forms import points_shape, positions_tensor
 from ..lowering.index_writers import scalar_values
 from ..lowering.masks import positions_finder
 from ..modes.traced import is_watched

@@ -31,7 +31,7 @@ def on_device(op: str, spec) -> Device:
     return device_of(spec).present(op)
 
 
-def moved(op: str, x: Tensor, device: Device, non_blocking: bool = False, copy: bool = False) -> Tensor:
+def moved(x: Tensor, device: Device, non_blocking: bool = False, copy: bool = False) -> Tensor:
     """A tensor on a device; itself where it is there, unless ``copy``. Recorded."""
     if x.layout.device is device:
         return CALLS["clone"](x) if copy else x
@@ -94,7 +94,7 @@ def to(
     away, non_blocking = target is not x.layout.device, flags[0] if flags else non_blocking
     converted = convert(x, x.layout.dtype if dtype is None else dtype_of(dtype), copy and not away)
     if away:
-        converted = moved("to", converted, target, non_blocking)
+        converted = moved(converted, target, non_blocking)
     return arranged(converted, memory_format)
 
 
@@ -202,12 +202,12 @@ def type_as(x: Tensor, other: Tensor) -> Tensor:
     """
     if not isinstance(other, Tensor):
         raise ArgumentError(f"type_as: other must be a Tensor, got {type(other).__name__}.")
-    return moved("type_as", convert(x, other.layout.dtype), other.layout.device)
+    return moved(convert(x, other.layout.dtype), other.layout.device)
 
 
 def cpu(x: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
     """The tensor on the CPU; itself if it is there."""
-    return arranged(moved("cpu", x, CPU), memory_format)
+    return arranged(moved(x, CPU), memory_format)
 
 
 def cuda(x: Tensor, device=None, non_blocking: bool = False) -> Tensor:
@@ -216,7 +216,7 @@ def cuda(x: Tensor, device=None, non_blocking: bool = False) -> Tensor:
     Raises:
         DeviceError: it is not there.
     """
-    return moved("cuda", x, on_device("cuda", "cuda" if device is None else device), non_blocking)
+    return moved(x, on_device("cuda", "cuda" if device is None else device), non_blocking)
 
 
 def install_casts() -> None:

@@ -18,7 +18,7 @@ from ..graph.edges import requires_grad
 from ..tensors.arrays import array_of
 from ..tensors.batch_levels import leave_graph
 from ..tensors.layout import layout_of
-from ..tensors.storage import CPU, Device
+from ..tensors.storage import CPU, META, Device
 from ..tensors.tensor import Tensor, new_tensor
 from .capsules import BFLOAT, PLAIN, VERSIONED, is_valid, pointer_of
 from .casting import moved, on_device
@@ -74,7 +74,8 @@ def to_dlpack(
     if x.layout.conj or x.layout.neg:
         raise BufferError("__dlpack__: the tensor is lazily conjugated or negated. Hint: x.resolve_conj().resolve_neg().")
     if x.layout.memory is not None:
-        if dl_device not in (None, dlpack_device(x)):
+        own = dlpack_device(x)
+        if dl_device not in (None, own):
             raise BufferError(f"__dlpack__: the memory is on {x.layout.device}, asked for {dl_device}. Hint: x.cpu().")
         from .gpu_exchange import gpu_capsule
 
@@ -97,8 +98,14 @@ def export(array: np.ndarray, max_version, dl_device, copy):
 
 
 def dlpack_device(x: Tensor) -> tuple[int, int]:
-    """Kind and number of the device."""
+    """Kind and number of the device.
+
+    Raises:
+        BufferError: it is meta, which the protocol does not know.
+    """
     device = x.layout.device
+    if device is META:
+        raise BufferError("__dlpack__: a tensor on meta has no elements to exchange. Hint: nbgrad.empty_like(x, device='cpu').")
     return CPU_DEVICE if device is CPU else (GPU, device.index or 0)
 
 
@@ -161,7 +168,7 @@ def from_dlpack(ext_tensor: Any, *, device: Device | str | None = None, copy: bo
     to = shared.layout.device if device is None else on_device("from_dlpack", device)
     if to is not shared.layout.device and copy is False:
         raise BufferError(f"from_dlpack: the memory is on {shared.layout.device}, and copy=False keeps it from going to {to}.")
-    return moved("from_dlpack", shared, to, copy=bool(copy))
+    return moved(shared, to, copy=bool(copy))
 
 
 def shared_memory(x) -> Tensor:

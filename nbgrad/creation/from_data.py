@@ -98,7 +98,7 @@ def tensor(
 
 def there(op: str, x: Tensor, device: Device) -> Tensor:
     """A new tensor without history on a device."""
-    return x if x.layout.device is device else moved(op, native.alias(x), device)
+    return x if x.layout.device is device else moved(native.alias(x), device)
 
 
 def numbers_in(data: Any, index: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Number]]:
@@ -279,7 +279,7 @@ def as_tensor(data: Any, dtype: DTypeLike | None = None, device: Device | str | 
         data = shared_tensor(data, None)
         to = data.layout.device if device is None else to
     if isinstance(data, Tensor):
-        return moved("as_tensor", data if dtype is None else convert(data, dtype_of(dtype)), to)
+        return moved(data if dtype is None else convert(data, dtype_of(dtype)), to)
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -320,7 +320,7 @@ def asarray(
         )
     if shared is None:
         return leaf("asarray", tensor(obj, dtype=dtype, device=device), bool(requires_grad))
-    out = moved("asarray", convert(shared, wanted or shared.layout.dtype, bool(copy)), to)
+    out = moved(convert(shared, wanted or shared.layout.dtype, bool(copy)), to)
     if requires_grad is False and out._needs_grad_ and has_grad(out):
         return native.alias(out)
     return leaf("asarray", out, True) if requires_grad and not has_grad(out) else out

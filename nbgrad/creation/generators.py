@@ -24,7 +24,7 @@ from ..modes.traced import capture_of_thread, refuse_in_graph
 from ..tensors.arrays import array_of
 from ..tensors.choices import captures, current
 from ..tensors.layout import layout_of
-from ..tensors.storage import CPU, Device
+from ..tensors.storage import CPU, META, Device
 from ..tensors.tensor import Tensor
 from .allocation import empty_of
 from .casting import on_device
@@ -70,6 +70,8 @@ class Generator:
 
     def __init__(self, device: Any = "cpu"):
         self._device = on_device("Generator", device)
+        if self._device is META:
+            raise DeviceError("Generator: no numbers are drawn on meta; expected 'cpu', 'cuda' or 'cuda:N'.")
         self._seed, self._calls, self._lock = 0, 0, new_lock()
         if traces and (trace := capture_of_thread()) is not None:
             trace.draws.note_made(self)
@@ -247,6 +249,7 @@ def signed(word: int) -> int:
 
 default_generator = Generator()
 _of_gpus: dict[Device, Generator] = {}
+_of_meta: dict[Device, Generator] = {}
 
 
 def generator_of(generator: Generator | None, device: Device = CPU) -> Generator:
@@ -259,6 +262,8 @@ def generator_of(generator: Generator | None, device: Device = CPU) -> Generator
         return default_generator if device is CPU else default_generator_on(device)
     if not isinstance(generator, Generator):
         raise ArgumentError(f"generator: expected a Generator or None, got {type(generator).__name__}.")
+    if device is META:  # nothing is drawn of it
+        return default_generator_on(device)
     if generator._device is not device:
         raise DeviceError(
             f"generator: it is of {generator._device}, the numbers are drawn on {device}; expected one device. "
@@ -268,12 +273,13 @@ def generator_of(generator: Generator | None, device: Device = CPU) -> Generator
 
 
 def default_generator_on(device: Device) -> Generator:
-    """The default generator of a GPU, which begins with the seed that the CPU's has."""
-    found = _of_gpus.get(device)
+    """The default generator of a GPU, which begins with the seed that the CPU's has; of meta one that nobody knows of."""
+    known = _of_gpus if device is not META else _of_meta
+    found = known.get(device)
     if found is None:
         made = Generator.__new__(Generator)  # of nobody's program, whoever asks for it first
         made._device, made._seed, made._calls, made._lock = device, default_generator._seed, 0, new_lock()
-        found = _of_gpus.setdefault(device, made)
+        found = known.setdefault(device, made)
     return found
 
 

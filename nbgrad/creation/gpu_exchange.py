@@ -19,9 +19,10 @@ from ..kernels.cuda.driver import bindings, check
 from ..native.device_memory import PlainMemory
 from ..native.heaps import OWNER
 from ..native.lent import OWNER_BYTES
-from ..tensors.heaps import heap_on, memory_type
+from ..tensors.heap_words import memory_type
+from ..tensors.heaps import heap_on
 from ..tensors.layout import layout_of
-from ..tensors.storage import Storage, device as device_of, note_made
+from ..tensors.storage import META, Storage, device as device_of, note_made
 from ..tensors.tensor import Tensor, native, new_tensor
 from .capsules import BFLOAT, NAMES, PLAIN, VERSIONED, is_valid, pointer_of
 
@@ -164,7 +165,7 @@ def interface_of(x: Tensor) -> dict[str, Any]:
         AttributeError: the tensor is not on a GPU. GradError: it requires grad. BufferError: no dtype of NumPy's, or lazy bits.
     """
     layout, storage = x.layout, x._storage_
-    if layout.memory is None:
+    if layout.memory is None or layout.device is META:
         raise AttributeError(f"__cuda_array_interface__: the tensor is on {layout.device}. Hint: x.cuda().")
     if x._needs_grad_ and requires_grad(x):
         raise GradError("__cuda_array_interface__: the tensor requires grad, and others keep no history. Hint: x.detach().")

@@ -158,7 +158,7 @@ def between(bounds: tuple[Any, ...], steps: int, as_tensor: bool) -> Any:
     if as_tensor:
         i: Any = np.arange(steps, dtype=np.float64)
         to = next(x.layout.device for x in bounds if isinstance(x, Tensor))
-        i, first = moved("linspace", from_numpy(i), to), moved("linspace", from_numpy(i < steps / 2), to)
+        i, first = moved(from_numpy(i), to), moved(from_numpy(i < steps / 2), to)
         return CALLS["where"](first, start + step * i, end - step * (steps - 1 - i))
     line = from_blocks(np.empty, steps, np.result_type(np.float64, type(start), type(end)))
     for at in range(0, steps, PIECE):
@@ -183,7 +183,7 @@ def as_line(op: str, values: Any, layout: Layout) -> Tensor:
     """The numbers of ``line`` in the layout of the result."""
     if isinstance(values, Tensor):
         made = values if values.layout is layout else CALLS["to_dtype"](values, layout.dtype)
-        return made if made.layout.device is layout.device else moved(op, made, layout.device)
+        return made if made.layout.device is layout.device else moved(made, layout.device)
     made = new_tensor(wrap_array(from_blocks(lambda count: values.astype(layout.descr), len(values))), host_layout(layout))
     return there(op, made, layout.device)
 

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Callable
 
 from ..base.calls import CALLS
-from ..base.errors import DeviceError
+from ..base.errors import DeviceError, KernelError
 from ..base.user_stack import warn_user
 from ..ops.core import General
 from ..tensors.layout import Layout, layout_of
-from ..tensors.storage import CPU, Device
+from ..tensors.storage import CPU, META, Device
 from ..tensors.tensor import Tensor, native
-from .lowerings import FOLD, ON_GPU, load_on_gpu
+from .lowerings import FOLD, ON_GPU, RESULTS, GeneralPlan, load_on_gpu, lowering_of
 
 __all__ = ["are_on_gpu", "fallbacks", "lowered_on_gpu", "note_fallback", "run_anywhere"]
 
@@ -70,22 +70,29 @@ def only_device(op: General, values: Iterable[Any]) -> Device:
     return CPU if found is None else found
 
 
-def found_lowering(op: General) -> tuple[str, Callable] | None:
-    """``(style, lowering)`` of an operation on GPUs; None if it has none."""
+def lowering_on(device: Device, op: General) -> tuple[str, Callable] | None:
+    """``(style, lowering)`` of an operation on a GPU; None if it has none. Of meta the same, unless it would look at elements."""
+    if device is META and op.name in RESULTS:
+        return "run", on_meta
     load_on_gpu()
     return ON_GPU.get(op.name) or (ON_GPU.get(FOLD) if op.monoid else None)
 
 
 def lowered_on_gpu(op: General, layouts: tuple, attributes: dict[str, Any]) -> Any:
     """What a lowering gives for operands on a GPU: a plan, or a function of several steps."""
-    only_device(op, (*layouts, *attributes.values()))
-    found = found_lowering(op)
+    device = only_device(op, (*layouts, *attributes.values()))
+    found = lowering_on(device, op)
     if found is None:
         return on_host
     style, lower = found
     if style == "run":
         return lower
-    made = lower(op, layouts, attributes)
+    try:
+        made = lower(op, layouts, attributes)
+    except KernelError:  # a GPU lacks what the CPU may have
+        if device is not META:
+            raise
+        return on_meta
     if callable(made) or not isinstance(made, tuple):
         return made
     from .device_plans import device_plan
@@ -112,22 +119,50 @@ def run_anywhere(op: General, run: Callable) -> Callable:
 
 def run_on_gpu(op: General, tensors: tuple, attributes: dict) -> Any:
     """The steps of a call with operands on a GPU."""
-    if only_device(op, (*tensors, *attributes.values())) is CPU:  # all are single numbers, of both
+    device = only_device(op, (*tensors, *attributes.values()))
+    if device is CPU:  # all are single numbers, of both
         tensors = tuple([to_host(x) for x in tensors])
         attributes = {name: to_host(value) for name, value in attributes.items()}
         return CALLS[op.name].plain(*tensors, **attributes)
-    found = found_lowering(op)  # of several steps, as on the CPU
+    found = lowering_on(device, op)  # of several steps, as on the CPU
     return (on_host if found is None else found[1])(op, tensors, attributes)
 
 
 def on_host(op: General, tensors: tuple, attributes: dict) -> Any:
-    """The call on the CPU: NOTE [Host fallbacks]."""
+    """The call on the CPU: NOTE [Host fallbacks]; on meta its results without elements."""
     device = only_device(op, (*tensors, *attributes.values()))
+    if device is META:
+        return on_meta(op, tensors, attributes)
     note_fallback(op.name, op.public, device)
     moved: dict[int, tuple[Tensor, Tensor]] = {}
     host = tuple([to_host(x, moved) for x in tensors])
     named = {name: to_host(value, moved) for name, value in attributes.items()}
     return from_host(CALLS[op.name].plain(*host, **named), device, moved)
+
+
+def on_meta(op: General, tensors: tuple, attributes: dict) -> Any:
+    """The results of a call on meta, as the CPU would lay them out.
+
+    Raises:
+        NotSupportedError: only elements could say what they are.
+    """
+    layouts = tuple([x.layout for x in tensors])
+    outs = [layout_of(x.dtype, x.shape, x.strides, META) for x in results_on_cpu(op, layouts, attributes)]
+    made = [CALLS["new_full"](out, 0) for out in outs]
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def results_on_cpu(op: General, layouts: tuple, attributes: dict) -> list[Layout]:
+    """The layouts of the results that the CPU would have for operands of these layouts. Errors are those of ``on_meta``."""
+    if op.name in RESULTS:
+        return [RESULTS[op.name](op, layouts, attributes)]
+    style, lower = lowering_of(op) or ("", None)
+    plan = lower(op, to_host(layouts), attributes) if lower is not None and style == "plan" else None
+    if isinstance(plan, GeneralPlan):
+        return [out.layout for out in plan.outs]
+    from ..tensors.meta import no_elements  # not by an import: it knows drivers
+
+    raise no_elements(op.public)
 
 
 def note_fallback(name: str, public: str, device: Device) -> None:

@@ -34,12 +34,14 @@ from ..native.plans import (
     pack_record,
 )
 from ..tensors.layout import Layout
+from ..tensors.storage import META
 from .formulas import Formula
 from .lowerings import GeneralPlan
 
 __all__ = ["device_plan", "elementwise_on_device", "number_plan"]
 
 P = TypeVar("P", bound=Plan)
+NOTHING = Steps(())
 
 
 def device_plan(outs: tuple[Layout, ...], layouts: tuple[Layout | None, ...], steps: Steps) -> GeneralPlan:
@@ -64,8 +66,9 @@ def device_record(steps: Steps, outs: tuple[Layout, ...], codes: tuple[int, ...]
     Args:
         codes: of the operands; see NOTE [Plan record].
     """
-    gpu = outs[0].device.index
-    assert gpu is not None
+    if outs[0].device is META:  # where nothing is done: NOTE [Meta] of tensors/meta.py
+        steps = NOTHING
+    gpu = outs[0].device.index or 0
     most = MOST_IN_TABLES if any(isinstance(step, Step) and step.table for step in steps.steps) else MOST_OPERANDS
     some = [step for step in steps.steps if isinstance(step, Call) or 0 not in step.grid]  # of no element there is no launch
     words: list[int | Code] = [steps.workspace, len(some)]
@@ -204,6 +207,6 @@ def elementwise_on_device(
     if compute is not bool_ and any(x is None and boolean for x, (_, boolean) in zip(operands, formula.params)):
         raise DTypeError(f"{formula.name}: expected a bool tensor on {there}, got a number. Hint: nbgrad.tensor(True, device=...).")
     dtype = compute.compute
-    steps = elementwise_steps(formula, compute, operands, outs, inplace, exact)
+    steps = NOTHING if there is META else elementwise_steps(formula, compute, operands, outs, inplace, exact)
     codes = tuple([NUMBER_CODES[dtype] if x is None else 0 for x in operands[inplace:]])
     return plan_type(device_record(steps, outs, codes), tuple([x.template for x in outs]), operands[inplace:])

@@ -14,14 +14,16 @@ from ..base.bounded import keep
 from ..base.calls import CALLS
 from ..base.dtypes import DType, dtype_of
 from ..base.errors import ShapeError
+from ..base.grad_mode import mode
 from ..graph.cotangents import fit
 from ..graph.edges import Node
 from ..graph.node import NODE_SAVES
 from ..graph.saved import free_all, require_history, unpack
 from ..native.plans import ElementwisePlan, LateRecord, Plan
+from ..ops import shapes
 from ..ops.core import OPS, Elementwise
 from ..ops.expr import guarded, postorder, symbol
-from ..tensors.layout import Layout, broadcast_shapes, layout_of
+from ..tensors.layout import TRACED, Layout, broadcast_shapes, layout_of
 from ..tensors.tensor import Tensor, native
 from .formulas import Formula
 from .generated import late_function
@@ -120,6 +122,13 @@ class ElementwiseRule(SavingRule):
         common = broadcast_shapes(f"{self.name} backward", [out.shape, *shapes]) if shapes else out.shape
         if common != out.shape:
             raise ShapeError(f"{self.name} backward: the saved tensors broadcast to {list(common)}, expected {list(out.shape)}.")
+        outs = self.layouts_of_computed(compute, reduced, out, operands)
+        return elementwise_plan(self.formula, compute, given, outs, exact=self.op.exact)
+
+    def layouts_of_computed(
+        self, compute: DType, reduced: bool, out: Layout, operands: tuple[Layout | None, ...]
+    ) -> tuple[Layout, ...]:
+        """The layouts of what the kernel computes: those of the operands where they are not summed, and agree."""
         outs = []
         for result in self.computed:
             operand = operands[self.positions[index_of(self.results, result)]]
@@ -129,7 +138,7 @@ class ElementwiseRule(SavingRule):
             outs.append(layout_of(compute if reduced else operand.dtype, out.shape, strides, out.device))
         if any(o.strides != outs[0].strides for o in outs):
             outs = [layout_of(o.dtype, o.shape, None, o.device) for o in outs]
-        return elementwise_plan(self.formula, compute, given, tuple(outs), exact=self.op.exact)
+        return tuple(outs)
 
     def _usual(self, plan: ElementwisePlan, saved: tuple) -> bool:
         for name, x in zip(self.saved_names, saved):
@@ -167,7 +176,18 @@ class ElementwiseRule(SavingRule):
         if plan.reduced:
             saved = tuple([self.as_computed(name, x, compute) for name, x in zip(names, saved)])
         results = self.in_wide_steps(compute, g, saved) if self.rounds_at(compute) else self.symbolic(g, *saved)
+        if g.layout.special is TRACED and not mode.enabled:
+            results = self.as_kernels_lay(plan, results)
         return self.reduce(plan, results) if plan.reduced else results
+
+    def as_kernels_lay(self, plan: ElementwisePlan, results: Any) -> Any:
+        """What calls computed, in the order in memory in which a kernel leaves it: sums of a captured pass add in that order."""
+        layouts = self.layouts_of_computed(plan.compute, bool(plan.reduced), plan.outs[0].layout, plan.operands)
+        of_result = {id(result): layout for result, layout in zip(self.computed, layouts)}
+        single = len(self.wanted) == 1
+        pairs = zip(self.results, (results,) if single else results)
+        laid = tuple([laid_like(x, of_result[id(result)]) if id(result) in of_result else x for result, x in pairs])
+        return laid[0] if single else laid
 
     def as_computed(self, name: str, x: Any, compute: DType) -> Any:
         """A saved operand in the dtype in which the kernel computed with it.
@@ -238,6 +258,15 @@ class ElementwiseRule(SavingRule):
         values = [whole.get(names[r], names[r]) for r in results]
         lines.append(f"    return {', '.join(values)}")
         return "\n".join(lines) + "\n"
+
+
+def laid_like(x: Tensor, layout: Layout) -> Tensor:
+    """A tensor with the strides of a layout of its shape that has no gaps; itself where it has them."""
+    if x.layout.strides == layout.strides or x.layout.shape != layout.shape:
+        return x
+    order = sorted(range(layout.ndim), key=lambda k: layout.strides[k], reverse=True)
+    row_major = CALLS["contiguous_copy"](CALLS["permute_dims"](x, tuple(order)))
+    return row_major if layout.contiguous else CALLS["permute_dims"](row_major, shapes.inverse_permutation(tuple(order)))
 
 
 def cotangent_kind(g: Layout, out: Layout) -> Any:

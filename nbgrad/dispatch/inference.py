@@ -4,7 +4,7 @@ NOTE [Inference plans]: tensors that are made inside of the mode have layouts wi
 tables have no plans for them. A plan inside of the mode is the ordinary plan for the layouts without their marks: the same launch,
 whose results are marked. A call without an ordinary plan (it takes several steps, or its values must be looked at) has none here
 either and goes to the interpreter. All of this holds while no other special mode is active in any thread: ``special`` then has one
-member, see ``grad_mode.Inferring``.
+member, see ``Inferring`` of base/mode_contexts.py.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from typing import Any, Callable
 from ..base.bounded import Plans
 from ..base.calls import CALLS
 from ..base.dtypes import of_default_dtype
-from ..base.grad_mode import ALONE, Inferring, mode, special
-from ..graph.saved import count_write, tensors_in
+from ..base.grad_mode import mode, special
+from ..base.mode_contexts import ALONE, Inferring
+from ..graph.saved import tensors_in
+from ..graph.writes import count_write
 from ..modes.inference import INTERPRETER
 from ..modes.interpreters import Call, FastPath, fast_paths, run_plainly
 from ..native.plans import Plan

@@ -16,7 +16,7 @@ from ..base.errors import ArgumentError, DTypeError
 from ..base.function_attributes import attach
 from ..base.grad_mode import mode, special, traces
 from ..graph.edges import edge_of, requires_grad
-from ..graph.saved import active_hooks
+from ..graph.saved_hooks import active_hooks
 from ..modes.interpreters import Call, fast_write, interpret, is_marked
 from ..native.plans import ElementwisePlan
 from ..ops.core import Elementwise

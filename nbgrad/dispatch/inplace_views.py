@@ -9,7 +9,7 @@ from ..base.calls import CALLS
 from ..base.function_attributes import attach
 from ..base.grad_mode import mode, traces
 from ..graph.edges import edge_of, note_retained, requires_grad
-from ..graph.saved import count_write
+from ..graph.writes import count_write
 from ..modes.traced import note_moved
 from ..ops.core import OPS
 from ..tensors.tensor import ASK, Tensor, put_layout

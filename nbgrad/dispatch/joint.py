@@ -24,7 +24,7 @@ from ..base.function_attributes import parameter_names
 from ..base.grad_mode import mode
 from ..graph.cotangents import plus
 from ..graph.edges import Edge, Node, edge_of, next_seq, requires_grad
-from ..graph.node import Rule
+from ..graph.rule import Rule
 from ..graph.saved import freed_error
 from ..tensors.tensor import Tensor
 from .nodes import JointResult, node_builder, node_template
@@ -152,7 +152,7 @@ def joint_rule(node_name: str) -> JointRule:
     return JointRule(node_name)
 
 
-def record_jointly(node_name: str, x: Tensor, results: tuple, start: int, plans: dict, flat: bool = False) -> None:
+def record_jointly(x: Tensor, results: tuple, start: int, plans: dict, flat: bool = False) -> None:
     """Make the joint node, and lead all results to it. Nothing happens where a result is batched or has another history.
 
     Args:
@@ -223,7 +223,7 @@ def joint(node_name: str, flat: Callable[[Tensor], bool] | None = None) -> Calla
                 return formula(*args, **named)
             start = next_seq()
             out = formula(*args, **named)
-            record_jointly(node_name, x, out, start, plans, flat is not None and flat(x))
+            record_jointly(x, out, start, plans, flat is not None and flat(x))
             return out
 
         return call

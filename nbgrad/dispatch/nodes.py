@@ -13,8 +13,10 @@ from weakref import ReferenceType
 from ..base.calls import CALLS
 from ..base.grad_mode import mode
 from ..graph.edges import Edge, Node
-from ..graph.node import NODE_SAVES, Rule, WideNode, blank_node, saved_slots
-from ..graph.saved import RawSaved, SavedTensor, alias_with, raw_attributes, raw_of_several, tangents_of, unpack
+from ..graph.node import NODE_SAVES, WideNode, blank_node, saved_slots
+from ..graph.packing import RawSaved, raw_attributes, raw_of_several, tangents_of
+from ..graph.rule import Rule
+from ..graph.saved import SavedTensor, alias_with, unpack
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 from ..views import WrittenRegion

@@ -11,7 +11,7 @@ from typing import Any
 from ..base.calls import CALLS
 from ..base.grad_mode import special
 from ..graph.edges import next_seq
-from ..graph.saved import EnteredHooks
+from ..graph.saved_hooks import EnteredHooks
 from ..modes.autocast import OUTSIDE, CastingPresence, casting, conversion_for, may_convert, presence
 from ..modes.interpreters import FastPath, announce, fast_paths, is_marked
 from ..ops.core import General, Op

@@ -18,7 +18,7 @@ from ..base.dtypes import DType, can_cast
 from ..base.errors import DTypeError, ShapeError
 from ..base.grad_mode import mode, special
 from ..graph.edges import edge_of, requires_grad
-from ..graph.saved import count_write
+from ..graph.writes import count_write
 from ..modes.interpreters import is_marked
 from ..tensors.layout import Layout
 from ..tensors.tensor import ASK, Tensor, native

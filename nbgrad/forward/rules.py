@@ -31,7 +31,8 @@ from ..dispatch.symbolic import apply, as_tensor_like, choose
 from ..engine import run_backward
 from ..graph.cotangents import plus
 from ..graph.edges import Node, edge_of, requires_grad
-from ..graph.saved import tensors_in, without_hooks
+from ..graph.saved import tensors_in
+from ..graph.saved_hooks import without_hooks
 from ..graph.task import GradientCaptures
 from ..modes.batched import Batched, wrap_batched
 from ..modes.interpreters import Call

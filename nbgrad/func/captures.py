@@ -26,7 +26,7 @@ def captured(func: Any, modules: bool = False) -> list[Tensor]:
     Functions that it captures are followed; of those of this package, which hold arguments, only the functions that they wrap.
 
     Args:
-        modules: whether the tensors of all modules in a module there are among them.
+        modules: whether the tensors of all modules in a module there are among them: what their ``_registered_values_`` gives.
 
     >>> import nbgrad
     >>> y = nbgrad.ones(2)
@@ -58,7 +58,8 @@ def captured(func: Any, modules: bool = False) -> list[Tensor]:
         elif not isinstance(value, NO_HOLDERS):
             held = getattr(value, "__dict__", {})
             waiting += [x for x in held.values() if isinstance(x, Tensor)] if len(held) <= MOST_MEMBERS else ()
-            waiting += [held[name] for name in held.get("_kinds_", ())] if modules else ()  # what a module has registered
+            registered = getattr(type(value), "_registered_values_", None) if modules else None
+            waiting += () if registered is None else registered(value)
     return found
 
 

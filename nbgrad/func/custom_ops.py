@@ -16,7 +16,7 @@ from ..base.calls import CALLS
 from ..base.errors import ArgumentError, GradError
 from ..base.grad_mode import mode as grad_mode
 from ..graph.edges import requires_grad
-from ..graph.saved import count_write
+from ..graph.writes import count_write
 from ..methods.operation_namespaces import Operations
 from ..methods.pytree import tree_any_only, tree_flatten, tree_leaves, tree_unflatten
 from ..tensors.tensor import Tensor

@@ -11,7 +11,8 @@ from typing import Any, Callable
 from ..autograd.entry import grad
 from ..base.calls import CALLS
 from ..base.errors import GradError, NotSupportedError, RangeError, require_callable
-from ..base.grad_mode import mode, set_grad_enabled
+from ..base.grad_mode import mode
+from ..base.mode_contexts import set_grad_enabled
 from ..creation.factories import eye
 from ..graph.edges import requires_grad
 from ..tensors.tensor import Tensor

@@ -8,7 +8,8 @@ from typing import Any, Callable
 from ..autograd.entry import grad as gradients_of
 from ..base.calls import CALLS
 from ..base.errors import ArgumentError, DTypeError, GradError, ShapeError, require_callable
-from ..base.grad_mode import inference_mode, mode
+from ..base.grad_mode import mode
+from ..base.mode_contexts import inference_mode
 from ..base.nested import Tree, flatten
 from ..graph.edges import edge_of, requires_grad
 from ..tensors.tensor import Tensor

@@ -16,7 +16,8 @@ from typing import Any, Callable, Iterator, Sequence
 
 from ..base.calls import CALLS
 from ..base.errors import DTypeError, GradError, InplaceError, RangeError
-from ..base.grad_mode import dual_levels, inference_mode, mode, set_grad_enabled, transforming
+from ..base.grad_mode import dual_levels, mode, transforming
+from ..base.mode_contexts import inference_mode, set_grad_enabled
 from ..base.nested import Tree, flatten, map_leaves
 from ..batch.tensors import lifted, lowered, number_of
 from ..graph.edges import edge_of, requires_grad

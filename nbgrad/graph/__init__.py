@@ -14,7 +14,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-HOMES = ("graph.edges", "graph.saved", "graph.collecting", "autograd.graph_tools")
+HOMES = ("graph.edges", "graph.saved", "graph.saved_hooks", "graph.writes", "graph.collecting", "autograd.graph_tools")
 PRIVATE = {"_MultiHandle": HOMES[-1], "_register_logging_hooks_on_whole_graph": HOMES[-1]}
 
 

@@ -15,19 +15,8 @@ from ..base.locks import made_once
 from ..native import recording
 from ..native.handle import known
 from ..tensors.tensor import Tensor, meta_of, native
-from .node import (
-    OWN_DTYPE,
-    AccumulateGrad,
-    Edge,
-    Hooks,
-    LeafHooks,
-    Node,
-    RemovableHandle,
-    accumulator_of,
-    add_hook,
-    node_meta,
-    visible_node,
-)
+from .hooks import OWN_DTYPE, Hooks, LeafHooks, RemovableHandle, add_hook
+from .node import AccumulateGrad, Edge, Node, accumulator_of, node_meta, visible_node
 
 __all__ = ["Node", "Edge", "AccumulateGrad", "GradientEdge", "RemovableHandle", "get_gradient_edge"]
 

@@ -1,4 +1,4 @@
-"""Nodes of the recorded graph, with their edges and hooks.
+"""Nodes of the recorded graph, with their edges.
 
 A node is one recorded operation. Its edges lead to where the cotangents of its operands go; nothing leads back to the
 tensors that it produced, so that graphs die by reference counting alone.
@@ -10,232 +10,32 @@ the edge that it was asked from and weakly by the leaf. Passes that nobody looks
 
 from __future__ import annotations
 
-from functools import cache, cached_property
+from functools import cache
 from gc import is_tracked
-from itertools import count
 from typing import Any, Callable
 from weakref import ref
 
-from ..base.bounded import Plans
 from ..base.errors import ArgumentError
 from ..base.grad_mode import mode, special
 from ..base.locks import made_once, new_rlock
 from ..native.handle import known
 from ..tensors.tensor import Tensor, meta_of, native
 from .cotangents import given_cotangent
+from .hooks import NodeMeta, RemovableHandle, add_hook
+from .rule import OF_THE_ENGINE, Rule, name_of
 
 __all__ = [
     "AccumulateGrad",
+    "Edge",
     "Node",
     "Resting",
-    "Rule",
-    "NodeMeta",
-    "Edge",
-    "Hooks",
-    "LeafHooks",
-    "OWN_DTYPE",
-    "RemovableHandle",
     "accumulator_of",
-    "add_hook",
     "blank_node",
     "by_operand",
-    "name_of",
     "node_meta",
-    "placed",
     "saved_slots",
     "visible_node",
 ]
-
-
-class RemovableHandle:
-    """Removes a hook: by ``remove()``, or at the end of a ``with`` block. Keeps nothing alive but itself.
-
-    Args:
-        hooks_dict: the dict that the hook is, or will be, in under ``handle.id``; weakly referable.
-        extra_dict: a dict, or a list of dicts, from which ``remove`` deletes the same key.
-
-    A handle can be pickled with the dict that it belongs to; one whose dict has died comes back without.
-
-    >>> x = nbgrad.ones(2, requires_grad=True)
-    >>> with x.register_hook(lambda g: g * 10):          # as a context manager it removes itself
-    ...     x.sum().backward()
-    >>> x.grad
-    tensor([10., 10.])
-    """
-
-    __slots__ = ("hooks_dict_ref", "id", "extra_dict_ref", "__weakref__")
-    next_id = 0
-
-    def __init__(self, hooks_dict, *, extra_dict=None):
-        self.hooks_dict_ref = ref(hooks_dict)
-        extras = () if extra_dict is None else extra_dict if isinstance(extra_dict, list) else (extra_dict,)
-        self.extra_dict_ref = tuple(ref(extra) for extra in extras)
-        self.id = next(_hook_ids)
-        RemovableHandle.next_id = self.id + 1
-
-    def remove(self) -> None:
-        """Take the hook away; harmless if that has happened."""
-        for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
-            hooks = reference()
-            if hooks is not None:
-                hooks.pop(self.id, None)
-
-    def __getstate__(self):
-        return self.hooks_dict_ref(), self.id, tuple(reference() for reference in self.extra_dict_ref)
-
-    def __setstate__(self, state) -> None:
-        global _hook_ids
-        hooks, self.id = state[:2]
-        extras = state[2] if len(state) > 2 else ()
-        self.hooks_dict_ref = ref(Hooks() if hooks is None else hooks)
-        self.extra_dict_ref = tuple(ref(Hooks() if extra is None else extra) for extra in extras or ())
-        if self.id >= RemovableHandle.next_id:  # no new handle may get the number of one that was read back
-            RemovableHandle.next_id = self.id + 1
-            _hook_ids = count(self.id + 1)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *error) -> None:
-        self.remove()
-
-
-_hook_ids = count()
-
-
-class Hooks(dict):
-    """``{id: hook}`` in order of registration, weakly referable by handles."""
-
-    __slots__ = ("__weakref__",)
-
-
-OWN_DTYPE = object()  # a leaf's ``grad_dtype`` until it is set: that of the leaf, whatever it is then
-
-
-class LeafHooks(Hooks):
-    """What a leaf does to its gradient before it is used: a cast to ``grad_dtype`` (None: no cast), then the hooks."""
-
-    __slots__ = ("grad_dtype",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.grad_dtype: object = OWN_DTYPE
-
-
-def add_hook(hooks: Hooks, hook: Callable, prepend: bool = False) -> RemovableHandle:
-    """Add ``hook`` to the end of ``hooks``, or to the front.
-
-    Raises:
-        ArgumentError: it cannot be called.
-    """
-    if not callable(hook):
-        raise ArgumentError(f"register_hook: expected a callable, got {type(hook).__name__}.")
-    return placed(hooks, hook, prepend)
-
-
-def placed(hooks: Hooks, hook: Any, prepend: bool) -> RemovableHandle:
-    """``add_hook`` of what is known to be right."""
-    handle = RemovableHandle(hooks)
-    others = dict(hooks) if prepend else {}
-    hooks[handle.id] = hook
-    for key in others:  # one after the other to the end
-        hooks[key] = hooks.pop(key)
-    return handle
-
-
-class NodeMeta:
-    """The rare attributes of a node, for the few that have any.
-
-    Attributes:
-        tensor_hooks: ``{output number: {id: hook}}``.
-        pre_hooks, post_hooks: ``{id: hook}``.
-        retains: ``{output number: weak reference to the tensor that keeps its gradient}``.
-        metadata: the user's dict.
-    """
-
-    __slots__ = ("tensor_hooks", "pre_hooks", "post_hooks", "retains", "metadata")
-
-    def __init__(self):
-        self.tensor_hooks, self.pre_hooks, self.post_hooks, self.retains = {}, Hooks(), Hooks(), {}
-        self.metadata = None
-
-
-class Rule:
-    """The base of all rules.
-
-    Attributes:
-        name, node_name: of the operation and of its nodes; ``node_name`` may be a function of the plan's facts.
-        saved_names: names of the saved values, in the order of their slots.
-        frees: whether a pass that keeps no graph frees the node; or a function of the node that does.
-        takes_undefined: whether ``backward`` is called although no result has a cotangent.
-    """
-
-    name: str = "node"
-    node_name: str | Callable[[dict], str] = "node"
-    saved_names: tuple[str, ...] = ()
-    frees: bool | Callable[[Node], None] = False
-    takes_undefined = False
-
-    def places(self, node: Node) -> tuple[int, tuple[int, ...]] | None:
-        """For tools: how many operands there are, and which of them the edges belong to; None if all have one."""
-        return None
-
-    @cached_property
-    def parts(self) -> Plans:
-        """``backward`` for some of the edges alone, with None for the others, by ``chosen_edges``: NOTE [Parts] in engine.py."""
-
-        def part_of(number: int) -> Callable:
-            chosen = chosen_edges(number)
-            return self.part(chosen) or masked(chosen)
-
-        return Plans(part_of, 256)
-
-    def part(self, chosen: tuple[bool, ...]) -> Callable | None:
-        """The entry for ``parts``; None if all of ``backward`` has to run."""
-        return None
-
-    def slot(self, name: str) -> int | None:
-        """The slot of the value saved under a name, if there is one."""
-        return None
-
-    def saved(self, node: Node, name: str):
-        """The value saved under a name.
-
-        Raises:
-            AttributeError: nothing is saved under it.
-        """
-        raise AttributeError(f"{name_of(node)} has saved no {name!r}; it has {list(self.saved_names)}.")
-
-    def keeper(self, node: Node) -> Node:
-        """The node that holds what is saved for this one: itself, unless it stands for another."""
-        return node
-
-    def saved_results(self, node: Node, nr: int) -> list:
-        """What the node keeps of its result ``nr``: aliases without history, or what hooks made of them."""
-        return [getattr(node, f"_s{k}_") for k, name in enumerate(self.saved_names) if name == "out"]
-
-    def shown_names(self) -> list[str]:
-        """The names that ``dir`` lists of what nodes keep: torch's."""
-        return []
-
-    def raw_saved(self, node: Node, name: str):
-        """The slot behind a saved value, to hang hooks on."""
-        return self.saved(node, name)
-
-
-def chosen_edges(number: int) -> tuple[bool, ...]:
-    """The edges that a number chooses: one bit for each edge, and a 1 above them."""
-    return tuple([bool(number >> k & 1) for k in range(number.bit_length() - 1)])
-
-
-def masked(chosen: tuple[bool, ...]) -> Callable:
-    """A ``backward`` that runs all of a node's and returns the chosen results alone."""
-
-    def part(node: Node, g: Any, create_graph: bool) -> tuple | None:
-        results = node._backward_(node, g, create_graph)
-        return None if results is None else tuple([g if of_interest else None for g, of_interest in zip(results, chosen)])
-
-    return part
 
 
 class Placed:
@@ -394,16 +194,6 @@ class Node(Placed):
 
     def __repr__(self) -> str:
         return f"<{name_of(self)} object at {id(self):#x}>"
-
-
-# The nodes that are called after a class of torch's engine.
-OF_THE_ENGINE = frozenset(("AccumulateGrad", "CopyBackwards", "CopySlices", "Error"))
-
-
-def name_of(node: Node) -> str:
-    """The node's name; by a function, because a program may call an attribute of its ``ctx`` ``name``: NOTE [Names of users]."""
-    name = node._rule_.node_name
-    return name if isinstance(name, str) else name(node._plan_.facts)
 
 
 def by_operand(node: Node, results: Any) -> tuple:

@@ -10,11 +10,12 @@ from itertools import count
 from operator import attrgetter
 from typing import Any, Callable, Collection, Iterable, Iterator
 
+from ..base.decorating import decorate
 from ..base.errors import GradError
-from ..base.grad_mode import decorate
 from ..tensors.tensor import Tensor, native
 from .edges import AccumulateGrad, Edge, Node, accumulator_of
-from .node import NodeMeta, Resting, add_hook, node_meta, visible_node
+from .hooks import NodeMeta, add_hook
+from .node import Resting, node_meta, visible_node
 
 __all__ = [
     "GraphTask",

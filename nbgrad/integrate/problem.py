@@ -94,9 +94,14 @@ def settings_of(
     if options.get("interp", "linear") not in ("linear", "cubic"):
         raise RangeError(f"{name}: interp is {options['interp']!r}, expected 'linear' or 'cubic'.")
     allowed = tolerance(problem, "rtol", rtol), tolerance(problem, "atol", atol)
-    if method in ADAPTIVE and bool(nbgrad.any(nbgrad.as_tensor(allowed[0] + allowed[1]) == 0)):
+    if method in ADAPTIVE and holds(nbgrad.any, allowed[0] + allowed[1] == 0):
         raise RangeError(f"{name}: rtol is {rtol}, atol {atol}, expected one of them above 0.")
     return Settings(method, FIXED.get(method) or ADAPTIVE.get(method), *allowed, options)
+
+
+def holds(quantifier: Callable, truth: Tensor | bool) -> bool:
+    """Whether a tensor of truth values, or one value, is true, of ``any`` or ``all`` elements."""
+    return bool(quantifier(truth)) if isinstance(truth, Tensor) else truth
 
 
 def tolerance(problem: Problem, which: str, given: Any) -> Any:
@@ -117,7 +122,7 @@ def tolerance(problem: Problem, which: str, given: Any) -> Any:
         found = given.detach()
     else:
         found = float(given)
-    if not bool(nbgrad.all(nbgrad.as_tensor(found) >= 0)):
+    if not holds(nbgrad.all, found >= 0):
         raise RangeError(f"{name}: {which} is {given}, expected 0 or more.")
     return found
 

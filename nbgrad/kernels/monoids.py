@@ -1,4 +1,4 @@
-"""The monoids that reductions fold with, written once for the loops of the CPU (``templates/reduce.py``) and of CUDA
+"""The monoids that reductions fold with, written once for the loops of the CPU (``templates/folds.py``) and of CUDA
 (``cuda/reductions.py``).
 
 An operation's declaration names its monoid, and says what an element counts as (``term``) and what becomes of the total

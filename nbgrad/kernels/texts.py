@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import linecache
+import re
 from types import FunctionType
-from typing import Any
+from typing import Any, Callable
 
 from ..base.dtypes import WIDTHS
 
-__all__ = ["in_dtype", "late_text", "ready", "register_source", "run_text"]
+__all__ = ["fill_template", "in_dtype", "late_text", "ready", "register_source", "run_text"]
 
 
 def in_dtype(text: str, dtype: str) -> str:
@@ -31,6 +32,13 @@ def run_text(text: str, label: str, scope: dict[str, Any] | None = None) -> dict
     scope = {} if scope is None else scope
     exec(compile(text, register_source(text, label), "exec"), scope)
     return scope
+
+
+def fill_template(text: str, label: str, replacements: dict[str, Any]) -> Callable:
+    """The function ``kernel`` of a template, its capitalised words replaced in one pass."""
+    longest_first = map(re.escape, sorted(replacements, key=len, reverse=True))
+    text = re.sub("|".join(longest_first), lambda found: str(replacements[found.group()]), text)
+    return run_text(text, label)["kernel"]
 
 
 def late_text(text: str, label: str, scope: dict[str, Any], *names: str) -> list[Any]:

@@ -16,9 +16,9 @@ def load() -> None:
         convolution,
         copy,
         counts,
-        decompositions,
         device,
         distances,
+        extremum_places,
         fft,
         formulas,
         index_writers,
@@ -27,6 +27,7 @@ def load() -> None:
         linalg,
         losses,
         masks,
+        matrices,
         pooling,
         random,
         rearranging,
@@ -38,6 +39,7 @@ def load() -> None:
         sort,
         sparse,
         standardise,
+        variances,
         view_cotangents,
     )
 

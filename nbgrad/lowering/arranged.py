@@ -1,17 +1,44 @@
-"""Operands that lie otherwise than kernels take them: copies in front of a launch, with all plans known from the second call on."""
+"""Operands that lie otherwise than kernels take them: steps in front of a launch, and behind it; where those are copies alone, with
+all plans known from the second call on.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Callable
 
+from ..base.calls import CALLS
+from ..base.dtypes import float32
 from ..dispatch.lowerings import GeneralPlan
 from ..dispatch.planned import PLANNED, planned
 from ..ops.core import General
 from ..tensors.layout import Layout
 from ..tensors.tensor import native
-from .reduce import arranged_call, runs_as_it_lies
 
-__all__ = ["arranged_run", "behind_copies"]
+__all__ = ["arranged", "arranged_call", "arranged_run", "behind_copies", "runs_as_it_lies"]
+
+
+def arranged(tensors: tuple) -> tuple:
+    """The tensors, contiguous, half types widened."""
+    result = []
+    for x in tensors:
+        if x.layout.dtype.compute == "float32":
+            x = x if x.layout.dtype is float32 else CALLS["to_dtype"](x, float32)
+        result.append(x if x.layout.contiguous and not x.layout.neg else CALLS["contiguous_copy"](x))
+    return tuple(result)
+
+
+def arranged_call(op, tensors, attributes):
+    """Several steps: operands that kernels take, the same call, the result in the operand's half type."""
+    dtype = tensors[0].layout.dtype
+    result = CALLS[op.name](*arranged(tensors), **attributes)
+    half = dtype.compute == "float32" and dtype is not float32 and result.layout.dtype is float32
+    return CALLS["to_dtype"](result, dtype) if half else result
+
+
+def runs_as_it_lies(layout: Layout) -> bool:
+    """Whether kernels over ``[outer, length, width]`` take the operand as it is."""
+    half = layout.dtype.compute == "float32" and layout.dtype is not float32
+    return layout.contiguous and not (half or layout.neg or layout.conj)
 
 
 def arranged_run(lower: Callable, op: General, layouts: tuple[Layout, ...], attributes: dict) -> Callable:

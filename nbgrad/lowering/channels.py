@@ -10,7 +10,7 @@ from ..kernels.late import late
 from ..native.plans import PARALLEL, pack_record
 from ..ops.channels import channels_in_steps
 from ..tensors.layout import Layout
-from .reduce import runs_as_it_lies
+from .arranged import runs_as_it_lies
 from .standardise import check_affine
 
 __all__: list[str] = []

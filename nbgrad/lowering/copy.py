@@ -20,14 +20,15 @@ from ..ops.expr import symbol
 from ..tensors.layout import Layout, layout_of
 from ..tensors.tensor import Tensor, native, new_tensor
 
-__all__ = ["converted_layout", "copy_plan"]
+__all__ = ["as_bits", "converted_layout", "copy_plan"]
 
 IDENTITY = Formula("copy", (("x", False),), (symbol("x"),))
 # Bits are copied as integers: half types and floats share kernels with them.
 _BY_SIZE = {1: uint8, 2: int16, 4: int32, 8: int64, 16: complex128}
 
 
-def _as_bits(layout: Layout) -> Layout:
+def as_bits(layout: Layout) -> Layout:
+    """The layout of the same memory in elements that are copied as they are, of the same size."""
     return layout_of(_BY_SIZE[layout.dtype.itemsize], layout.shape, layout.strides, layout.device)
 
 
@@ -46,7 +47,7 @@ def copy_plan(source: Layout, target: Layout) -> GeneralPlan:
     if source.dtype is target.dtype and (source.conj, source.neg) == (target.conj, target.neg):
         if source.shape == target.shape and source.strides == target.strides and source.dense:
             return GeneralPlan(bits_record(source.dtype.itemsize), (target.template,), (source,))
-        bits, out = _as_bits(source), _as_bits(target)
+        bits, out = as_bits(source), as_bits(target)
         plan = elementwise_plan(IDENTITY, bits.dtype, (bits,), (out,), plan_type=GeneralPlan)
         plan.outs, plan.layouts = (target.template,), (source,)
         return plan

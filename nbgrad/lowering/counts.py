@@ -14,7 +14,7 @@ from ..base.dtypes import WIDTHS, bool_, float32, float64, int64
 from ..base.errors import RangeError, ShapeError
 from ..base.grad_mode import mode
 from ..base.results import result_type
-from ..dispatch.lowerings import GeneralPlan, lowering, prepared
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared, result_of
 from ..dispatch.prepared import recording_run
 from ..graph.edges import requires_grad
 from ..kernels.cpu.build import Program, address
@@ -27,8 +27,9 @@ from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
+from .arranged import runs_as_it_lies
 from .index_walks import ONE_STATUS
-from .reduce import PARALLEL_FROM, runs_as_it_lies
+from .lines import PARALLEL_FROM
 from .sort import is_short, order_plan
 
 __all__ = ["Histogram"]
@@ -334,6 +335,11 @@ def interval(name: str, low: float, high: float, apart: float) -> tuple[float, f
     if low > high:
         raise RangeError(f"{name}: max is {high}, expected more than min, {low}.")
     return low, high
+
+
+@result_of("bin_counts")
+def _bins_layout(op, layouts, attributes):
+    return layouts[0].like(shape=(attributes["bins"],))
 
 
 @lowering("bin_counts", style="run")

@@ -16,9 +16,8 @@ import numpy as np
 
 from ..base.dtypes import dtype_of
 from ..creation.allocation import empty_of
-from ..dispatch.lowerings import lowering, prepared
+from ..dispatch.lowerings import lowering, prepared, result_of
 from ..tensors.arrays import array_of, tensor_of, values_of
-from ..tensors.layout import layout_of
 
 __all__: list[str] = []
 
@@ -122,11 +121,16 @@ def transform(name: str, steps_of: Callable) -> None:
         steps = steps_of(array.shape, array.dtype, **attributes)
         return tensor_of(run_steps(steps, array, np.empty(steps.shape, steps.dtype)), tensors[0])
 
+    @result_of(name)
+    def result(op, layouts, attributes):
+        (x,) = layouts
+        steps = steps_of(x.shape, x.descr, **attributes)
+        return x.like(dtype_of(steps.dtype), steps.shape)
+
     @prepared(name)
     def prepare(op, layouts, attributes):
         (x,) = layouts
-        steps = steps_of(x.shape, x.descr, **attributes)
-        layout = layout_of(dtype_of(steps.dtype), steps.shape, None, x.device)
+        steps, layout = steps_of(x.shape, x.descr, **attributes), result(op, layouts, attributes)
 
         def quick(x, *attributes):
             out = empty_of(layout)

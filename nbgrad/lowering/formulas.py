@@ -6,7 +6,7 @@ import numpy as np
 
 from ..base.dtypes import float64, int32
 from ..dispatch.formulas import Formula
-from ..dispatch.lowerings import GeneralPlan, lowering
+from ..dispatch.lowerings import GeneralPlan, lowering, result_of
 from ..dispatch.plans import elementwise_plan
 from ..ops.expr import operation, symbol
 from ..tensors.arrays import tensor_of, values_of
@@ -19,12 +19,18 @@ ADJACENT = Formula("adjacent", (("x", False), ("y", False)), (operation("nextaft
 BINARY_EXPONENT = Formula("binary_exponent", (("x", False),), (operation("binary_exponent", symbol("x")),))
 
 
+@result_of("adjacent")
+def adjacent_layout(op, layouts, attributes):
+    """The layout of the result."""
+    return layouts[0].like(shape=broadcast_shapes("nextafter", [x.shape for x in layouts]))
+
+
 @lowering("adjacent")
 def _adjacent(op, layouts, attributes):
     x, y = layouts
     if x.dtype.itemsize == 2:  # what kernels compute half types in has other neighbours
         return lambda op, tensors, attributes: tensor_of(np.nextafter(*map(values_of, tensors)), tensors[0], x.dtype)
-    out = layout_of(x.dtype, broadcast_shapes("nextafter", [x.shape, y.shape]), None, x.device)
+    out = adjacent_layout(op, layouts, attributes)
     return elementwise_plan(ADJACENT, x.dtype, layouts, (out,), plan_type=GeneralPlan)
 
 

@@ -17,24 +17,20 @@ from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from .copy import copy_plan
-from .index_walks import (
+from .index_checks import int64_index, remembered
+from .index_forms import (
     along_walk,
     copied_layout,
-    copy_back,
     counting_rows_walk,
     flat_walk,
-    int64_index,
     mask_positions,
     one_index,
     point_index,
     points_walk,
-    prepared_write,
-    remembered,
     rows_walk,
     several_quick_write,
-    widened,
-    write_along,
 )
+from .index_walks import copy_back, prepared_write, widened, write_along
 
 __all__ = ["PREPARED_WRITES", "WRITERS", "WRITERS_ON_GPU", "scalar_values", "write_points", "writer_for"]
 

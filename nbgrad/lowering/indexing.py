@@ -12,24 +12,19 @@ from ..tensors.layout import Layout, broadcast_shapes, layout_of
 from ..tensors.storage import CPU, wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
 from .copy import copy_plan
-from .index_walks import (
+from .index_checks import int64_index, zeros
+from .index_forms import (
     along_walk,
     flat_walk,
-    int64_index,
     mask_positions,
-    numel_of,
     one_index,
     point_index,
     points_walk,
-    prepared_read,
-    prepared_write,
-    read,
     rows_walk,
     several_quick,
     several_quick_write,
-    write_along,
-    zeros,
 )
+from .index_walks import numel_of, prepared_read, prepared_write, read, write_along
 from .index_writers import write_points
 
 __all__: list[str] = []

@@ -21,7 +21,7 @@ from ..tensors.arrays import typed
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import note_made
 from ..tensors.tensor import Tensor, native
-from .copy import _as_bits as as_bits, copy_plan
+from .copy import as_bits, copy_plan
 from .index_walks import ONE_STATUS, checked
 from .index_writers import PREPARED_WRITES
 

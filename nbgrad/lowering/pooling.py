@@ -21,9 +21,8 @@ from ..native.plans import PARALLEL, pack_record
 from ..tensors.arrays import tensor_of
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor
-from .arranged import arranged_run
+from .arranged import arranged_run, runs_as_it_lies
 from .convolution import in_three, met
-from .reduce import runs_as_it_lies
 
 __all__ = ["Windows"]
 

@@ -13,7 +13,7 @@ from ..kernels.templates.gather import triangle
 from ..native.plans import PARALLEL, pack_record
 from ..ops import shapes
 from ..tensors.layout import Layout, layout_of, like_strides
-from .copy import _as_bits as as_bits, copy_plan
+from .copy import as_bits, copy_plan
 from .placing import GRAIN, PARALLEL_FROM, Part, place_plan, zeros_plan
 
 __all__: list[str] = []
@@ -21,11 +21,11 @@ __all__: list[str] = []
 
 @lowering("flip_dims")
 def _flip(op, layouts, attributes):
-    (x,), (out, part) = layouts, flipped_part(op, layouts[0], attributes["dims"])
+    (x,), (out, part) = layouts, flipped_part(layouts[0], attributes["dims"])
     return place_plan(out, [part], zero=False) if x.numel else zeros_plan(out, x)
 
 
-def flipped_part(op, x: Layout, dims: tuple) -> tuple[Layout, Part]:
+def flipped_part(x: Layout, dims: tuple) -> tuple[Layout, Part]:
     """The layout of ``flip``, which goes through memory as ``x`` does, and where the elements go.
 
     Raises:

@@ -23,7 +23,7 @@ from ..ops.expr import ZERO, Expr, postorder, rebuilt, symbol
 from ..ops.recurrent import CELLS, Cell, cotangents_in_steps, evaluated, recurrent_in_steps
 from ..tensors.layout import Layout
 from ..tensors.tensor import native
-from .reduce import arranged, runs_as_it_lies
+from .arranged import arranged, runs_as_it_lies
 
 __all__: list[str] = []
 

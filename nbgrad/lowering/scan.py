@@ -9,7 +9,7 @@ import numpy as np
 from ..base.calls import CALLS
 from ..base.dtypes import float32, float64, int64
 from ..base.errors import DTypeError, ShapeError
-from ..dispatch.lowerings import GeneralPlan, lowering, prepared
+from ..dispatch.lowerings import GeneralPlan, lowering, prepared, result_of
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..kernels.templates.keys import KEY_CONSTANTS
@@ -20,7 +20,9 @@ from ..ops.shapes import wrap
 from ..tensors.arrays import tensor_of, values_of
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
-from .reduce import arranged, arranged_call, in_dtype, runs_as_it_lies, split_at, split_launch
+from .arranged import arranged, arranged_call, runs_as_it_lies
+from .lines import split_at, split_launch
+from .reduce import in_dtype
 
 LONG = 32  # elements of a line from which groups of them are quicker: benchmarks/test_forward.py
 _BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64", 16: "complex128"}
@@ -167,6 +169,13 @@ def _running_logsumexp(op, tensors, attributes):
     (x,) = arranged((x,))
     out = native.fresh(running_logsumexp_plan(x.layout, dim), x)
     return out if out.layout.dtype is dtype else CALLS["to_dtype"](out, dtype)
+
+
+@result_of("running_logsumexp")
+def running_logsumexp_layout(op, layouts, attributes):
+    """The layout of the result."""
+    wrap("logcumsumexp", attributes["dim"], layouts[0].ndim)
+    return layouts[0].like()
 
 
 @late

@@ -14,7 +14,9 @@ from ..ops.shapes import wrap
 from ..tensors.layout import Layout
 from ..tensors.overlap import overlaps_itself
 from ..tensors.tensor import native
-from .index_walks import along_walk, copied_layout, int64_index, prepared_write, rows_walk, write_along
+from .index_checks import int64_index
+from .index_forms import along_walk, copied_layout, rows_walk
+from .index_walks import prepared_write, write_along
 from .index_writers import scalar_values
 from .placing import Part, place_plan
 
@@ -74,7 +76,8 @@ def _quick_scatter_reduced(op, layouts, attributes):
 
 
 @lowering("slice_scatter", "select_scatter", "diagonal_scatter", "as_strided_scatter", style="run")
-def _scatter_to_view(op, tensors, attributes):
+def scatter_to_view(op, tensors, attributes):
+    """A copy, and a write into the view of it that the operation names."""
     x, src = tensors
     out = CALLS["contiguous_copy" if op.name == "as_strided_scatter" else "clone"](x)
     part = CALLS[op.name.removesuffix("_scatter")](out, **attributes)

@@ -19,7 +19,9 @@ from ..ops.reduce import kept_shape, reduced_dims
 from ..ops.shapes import wrap
 from ..tensors.layout import Layout
 from ..tensors.tensor import native
-from .reduce import arranged_call, converted_first, kept_first, runs_as_it_lies, split_at
+from .arranged import arranged_call, runs_as_it_lies
+from .lines import split_at
+from .reduce import converted_first, kept_first
 
 COST = 0.12  # nanoseconds a byte: benchmarks/test_kernels.py, softmax of dim 1
 

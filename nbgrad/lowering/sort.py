@@ -34,7 +34,8 @@ from ..tensors.arrays import typed
 from ..tensors.layout import Layout, layout_of
 from ..tensors.storage import wrap_array
 from ..tensors.tensor import Tensor, native, new_tensor
-from .reduce import PARALLEL_FROM, arranged, runs_as_it_lies, split_at
+from .arranged import arranged, runs_as_it_lies
+from .lines import PARALLEL_FROM, split_at
 
 
 def rows_of(op: str, x: Tensor, dim: int) -> tuple[np.ndarray, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..base.dtypes import int64
 from ..base.errors import DTypeError, ShapeError
-from ..dispatch.lowerings import GeneralPlan, lowering
+from ..dispatch.lowerings import GeneralPlan, lowering, result_of
 from ..kernels.cpu.build import Program, address
 from ..kernels.late import late
 from ..kernels.templates.sparse import STRIP, sparse_kernel
@@ -48,30 +48,43 @@ def plan_of(name: str, layouts: tuple[Layout, ...], out: Layout, columns: int, u
     return GeneralPlan(record, (out.template,), layouts)
 
 
+@result_of("sparse_rows")
+def rows_layout(op, layouts, attributes):
+    """The layout of the result."""
+    check(op.name, *layouts)
+    _, y, begins, _ = layouts
+    return y.like(None, (begins.numel - 1, y.shape[1]))
+
+
+@result_of("sparse_columns")
+def columns_layout(op, layouts, attributes):
+    """The layout of the result."""
+    check(op.name, *layouts)
+    return layouts[1].like(None, (attributes["count"], layouts[1].shape[1]))
+
+
+@result_of("sparse_dots")
+def dots_layout(op, layouts, attributes):
+    """The layout of the result."""
+    check(op.name, *layouts)
+    return layouts[0].like(None, layouts[3].shape)
+
+
 @lowering("sparse_rows")
 def _sparse_rows(op, layouts, attributes):
-    values, y, begins, others = layouts
-    check(op.name, *layouts)
-    if not run_as_they_lie(*layouts):
-        return arranged_call
-    rows = begins.numel - 1
-    return plan_of(op.name, layouts, y.like(None, (rows, y.shape[1])), y.shape[0], rows)
+    out = rows_layout(op, layouts, attributes)
+    return plan_of(op.name, layouts, out, layouts[1].shape[0], out.shape[0]) if run_as_they_lie(*layouts) else arranged_call
 
 
 @lowering("sparse_columns")
 def _sparse_columns(op, layouts, attributes):
-    values, x, begins, others = layouts
-    check(op.name, *layouts)
-    if not run_as_they_lie(*layouts):
-        return arranged_call
-    out = x.like(None, (attributes["count"], x.shape[1]))
-    return plan_of(op.name, layouts, out, attributes["count"], -(-x.shape[1] // STRIP))
+    out = columns_layout(op, layouts, attributes)
+    count, width = out.shape
+    return plan_of(op.name, layouts, out, count, -(-width // STRIP)) if run_as_they_lie(*layouts) else arranged_call
 
 
 @lowering("sparse_dots")
 def _sparse_dots(op, layouts, attributes):
-    x, y, begins, others = layouts
-    check(op.name, *layouts)
-    if not run_as_they_lie(*layouts):
-        return arranged_call
-    return plan_of(op.name, layouts, x.like(None, others.shape), y.shape[0], begins.numel - 1)
+    out = dots_layout(op, layouts, attributes)
+    _, y, begins, _ = layouts
+    return plan_of(op.name, layouts, out, y.shape[0], begins.numel - 1) if run_as_they_lie(*layouts) else arranged_call

@@ -16,7 +16,7 @@ from ..kernels.late import late
 from ..kernels.templates.standardise import Rows, names_of, standardise_loop
 from ..native.plans import PARALLEL, pack_record
 from ..tensors.layout import Layout
-from .reduce import arranged, arranged_call, runs_as_it_lies
+from .arranged import arranged, arranged_call, runs_as_it_lies
 
 __all__ = ["Split", "check_affine", "parts_layouts", "split_rows", "wide_dtype"]
 

@@ -7,7 +7,8 @@ from typing import Any
 from ..base.calls import CALLS
 from ..base.dtypes import float32, float64
 from ..base.errors import DTypeError, NotSupportedError, RangeError, ShapeError
-from ..base.grad_mode import mode, no_grad
+from ..base.grad_mode import mode
+from ..base.mode_contexts import no_grad
 from ..graph.edges import requires_grad
 from ..tensors.tensor import Tensor
 from .low_rank import orthonormal, require_matrix

@@ -13,7 +13,7 @@ from ..base.grad_mode import dual_levels, mode, traces
 from ..creation.allocation import empty_of, shape_of
 from ..forward.tangents import below_level, fitted, hold, sees_tangent, tangent_of, visible_levels
 from ..graph.edges import edge_of, is_leaf_edge, requires_grad
-from ..graph.saved import count_write
+from ..graph.writes import count_write
 from ..modes.inference import is_inference, mark_inference
 from ..modes.overrides import converted
 from ..modes.traced import note_alias, note_data, refuse_in_graph
@@ -123,7 +123,7 @@ def of_same_class(x: Tensor, layout: Layout) -> Layout:
     return marked_layout(layout, own) if isinstance(own, type) else layout
 
 
-def require_own(op: str, x: Tensor, value: Tensor) -> None:
+def require_own(op: str, value: Tensor) -> None:
     """Refuse to put a tensor on other memory where a graph is captured, which knows what lies in memory, or in a batch.
 
     Raises:
@@ -192,7 +192,7 @@ def set_(x: Tensor, source: Any = None, storage_offset: int = 0, size: Any = Non
         raise DTypeError(
             f"set_: the source is {source.layout.dtype.name}, expected {x.layout.dtype.name}. Hint: source.to(x.dtype)."
         )
-    require_own("set_", x, source)
+    require_own("set_", source)
     if source.layout.device is not x.layout.device:
         raise DeviceError(
             f"set_: the source is on {source.layout.device}, the tensor on {x.layout.device}; expected one device. "

@@ -6,7 +6,7 @@ from typing import Callable
 
 from ..base.function_attributes import attach
 from ..base.user_stack import warn_user
-from ..graph.node import RemovableHandle
+from ..graph.hooks import RemovableHandle
 from ..tensors.tensor import Parameter, Tensor
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]

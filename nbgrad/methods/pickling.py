@@ -15,11 +15,11 @@ from ..base.dtypes import dtype_of, uint8
 from ..base.errors import GradError
 from ..base.grad_mode import traces
 from ..graph.edges import requires_grad
-from ..graph.node import name_of
+from ..graph.rule import name_of
 from ..modes.inference import newly_made
 from ..tensors.batch_levels import leave_graph
 from ..tensors.layout import Layout, marked_layout
-from ..tensors.storage import CPU, Device, Storage, located, wrap_array
+from ..tensors.storage import CPU, META, Device, Storage, located, wrap_array
 from ..tensors.tensor import Parameter, Tensor, native, new_meta, put_layout
 from .files import storage_bytes
 from .pickled_hooks import warn_if_has_hooks
@@ -32,6 +32,8 @@ __all__ = ["install_pickling"]
 
 def reduce_storage(storage: Storage):
     """A storage as bytes: they survive any protocol, and bfloat16 has no pickle of its own."""
+    if storage.device is META:
+        return storage_bytes.blank_storage, (storage.array.nbytes, uint8, META)
     on_cpu = storage.device is CPU
     name, where = (storage.array.dtype.name, ()) if on_cpu else ("uint8", (storage.device,))
     return storage_of, (storage_bytes.bytes_of(storage), name, storage.writable is not False, *where)

@@ -154,7 +154,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if any(size < 0 for size in sizes):
         raise ShapeError(f"unravel_index: sizes must be >= 0, got {list(sizes)}.")
     count = math.prod(sizes)
-    if ((left >= count) | (left < -count)).any():
+    if not left.is_meta and ((left >= count) | (left < -count)).any():
         raise RangeError(f"unravel_index: an index is beyond the {count} elements of {list(sizes)}.")
     found = []
     for size in reversed(sizes):

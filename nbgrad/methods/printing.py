@@ -15,8 +15,9 @@ from ..base.dtypes import DType, bool_, get_default_dtype, int64
 from ..base.errors import ArgumentError, InplaceError, RangeError
 from ..creation.numpy_exchange import item
 from ..graph.edges import requires_grad
-from ..graph.node import name_of
+from ..graph.rule import name_of
 from ..tensors.arrays import values_of
+from ..tensors.storage import META
 from ..tensors.tensor import Parameter, Tensor
 
 __all__ = ["get_printoptions", "install_printing", "printoptions", "set_printoptions", "text_of"]
@@ -189,7 +190,9 @@ def bracketed(texts: list[str], indent: int, per_line: int) -> str:
 
 
 def body_of(x: Tensor, indent: int) -> str:
-    """The values of a tensor."""
+    """The values of a tensor; on meta there are none."""
+    if x.layout.device is META:
+        return "..."
     if not x.layout.numel:
         return "[]"
     values = values_of(x)
@@ -227,9 +230,9 @@ def suffixes_of(x: Tensor) -> list[str]:
     layout, parts = x.layout, []
     if layout.device.type != "cpu":
         parts.append(f"device='{layout.device}'")
-    if not layout.numel and layout.ndim != 1:
+    if layout.device is META or not layout.numel and layout.ndim != 1:
         parts.append(f"size={layout.shape}")
-    if not implied(layout.dtype, layout.numel):
+    if not implied(layout.dtype, 0 if layout.device is META else layout.numel):
         parts.append(f"dtype={layout.dtype}")
     if requires_grad(x):
         try:
@@ -268,7 +271,7 @@ def formatted(x: Tensor, spec: str) -> str:
     Raises:
         ArgumentError: a format for a tensor of one or more dimensions.
     """
-    if not x.layout.ndim and type(x) is Tensor:
+    if not x.layout.ndim and type(x) is Tensor and x.layout.device is not META:
         return format(item(x), spec)
     if spec:
         raise ArgumentError(

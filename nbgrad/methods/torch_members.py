@@ -22,12 +22,13 @@ from ..modes.overrides import functions_of
 from ..ops.shapes import sizes
 from ..ops.spellings import as_several
 from ..tensors.batch_levels import leave_graph
+from ..tensors.storage import META
 from ..tensors.streams import record_stream
 from ..tensors.tensor import Tensor
 from ..tensors.untyped import UntypedStorage
 from .elements import apply_, fill_diagonal_, map2_, map_
+from .functions import FUNCTIONS
 from .inplace_functions import inplace_functions
-from .install import FUNCTIONS
 from .memory_formats import clone_function, clone_method, contiguous, dim_order
 from .tensor_info import get_device, is_nonzero, is_same_size, is_signed
 from .typed_constructors import constructed
@@ -192,7 +193,7 @@ def to_device(x: Tensor, device: Any, non_blocking: bool = False, *, stream: Any
     tensor([1., 1.])
     """
     with import_module("nbgrad.cuda").stream(stream) if stream is not None else nullcontext():
-        return moved("to_device", x, on_device("to_device", device), non_blocking)
+        return moved(x, on_device("to_device", device), non_blocking)
 
 
 def __array_namespace__(x: Tensor, *, api_version: str | None = None) -> Any:
@@ -230,7 +231,6 @@ ABSENT = (
     "is_nested",
     "is_quantized",
     "is_mkldnn",
-    "is_meta",
     "is_mps",
     "is_xpu",
     "is_xla",
@@ -241,6 +241,7 @@ ABSENT = (
 )
 PROPERTIES = {name: constant(False, "False: a kind of tensor that this one is not.") for name in ABSENT}
 PROPERTIES |= {"is_cpu": property(lambda x: x.layout.device.type == "cpu", doc="Whether the elements are in the CPU's memory.")}
+PROPERTIES |= {"is_meta": property(lambda x: x.layout.device is META, doc="Whether there are no elements: the device is meta.")}
 PROPERTIES |= {"_cdata": property(lambda x: id(x), doc="A number that no other tensor has while this one lives.")}
 METHODS: dict[str, Callable] = {
     "untyped_storage": untyped_storage,

@@ -19,7 +19,8 @@ from typing import Any
 from ..base.calls import CALLS
 from ..base.dtypes import DType, bfloat16, float16, float32, float64
 from ..base.errors import NotSupportedError
-from ..base.grad_mode import Inferring, mode, special
+from ..base.grad_mode import mode, special
+from ..base.mode_contexts import Inferring
 from ..graph.edges import requires_grad
 from ..graph.task import state as pass_state
 from ..ops.precision import PRECISION

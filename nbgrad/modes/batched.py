@@ -1,4 +1,4 @@
-"""Tensors that hide dimensions of a batch: what ``vmap`` maps a function over. What operations mean on them: batch/tensors.py."""
+"""Tensors that hide dimensions of a batch: what ``vmap`` maps a function over. What operations mean on them: batch/."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ class Differentiator:
         output: ``output(node, saved)``: the result with its history.
         symbolic: ``symbolic(g, *saved)``, the formulas by calls.
         by_calls: ``by_calls(node, g, *saved)``: the same where operands were broadcast or converted, in half types, and for
-            cotangents of which kernels know nothing.
+            marked cotangents, of which kernels know nothing.
         plan: ``plan(node, g, saved)`` of the kernel for such a cotangent and saved values.
         reduce: ``reduce(plan, results)``, where operands were broadcast or converted.
     """
@@ -302,6 +302,8 @@ class Differentiator:
         plan: ElementwisePlan = node._plan_
         compute: DType = plan.compute
         simple = plan.reduced is False and (facts[4] == 0 or compute.compute is compute.name)
+        if isinstance(g, Tensor) and g.layout.special is not False:
+            simple = False  # of a graph that is captured, whose results lie as kernels would leave them
         for k in range(facts[0]):
             value, what = saved[k], facts[8 + 4 * k]
             if what > 0:

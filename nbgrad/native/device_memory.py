@@ -94,6 +94,11 @@ class PlainMemory:
         self.address, self.nbytes, self.size, self.owner, self.free = address, nbytes, size, owner, free
         self.lists, self.shared = lists, 0
 
+    @classmethod
+    def nowhere(cls, nbytes: int) -> PlainMemory:
+        """Memory at no address."""
+        return cls(0, nbytes)
+
     def use(self, lists: int, bit: int) -> None:
         """Note that a stream uses it, of which these are the lists and the bit."""
         if lists != self.lists:

@@ -179,9 +179,7 @@ def multi_head_attention_forward(
     (True, nbgrad.Size([3, 5, 5]))
     """
     name = "multi_head_attention_forward"
-    if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:
-        shapes = ", ".join(f"{word} {list(x.shape)}" for word, x in (("query", query), ("key", key), ("value", value)))
-        raise AttentionError(f"{name}: got {shapes}, expected three dimensions of each, or two of one sample.")
+    require_sequences(name, query, key, value)
     if is_causal and attn_mask is None:
         raise ArgumentError(f"{name}: is_causal says what attn_mask is, which is None. Hint: generate_square_subsequent_mask.")
     single = query.ndim == 2
@@ -189,8 +187,7 @@ def multi_head_attention_forward(
         query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     length, samples, size = query.shape
-    if size != embed_dim_to_check or size % num_heads:
-        raise AttentionError(f"{name}: query has {size} features, expected {embed_dim_to_check}, which {num_heads} heads divide.")
+    require_features(name, size, embed_dim_to_check, num_heads)
     if key.shape[:2] != value.shape[:2]:
         raise AttentionError(f"{name}: key is {list(key.shape)}, value {list(value.shape)}, expected a value for each key.")
     hinted = is_causal and key_padding_mask is None and not need_weights and bias_k is None and not add_zero_attn
@@ -212,17 +209,35 @@ def multi_head_attention_forward(
     if add_zero_attn:
         k, v = (nbgrad.cat([x, x.new_zeros((samples, num_heads, 1, x.shape[-1]))], 2) for x in (k, v))
         mask = with_a_column(mask)
-    p, shares = dropout_p if training else 0.0, None
+    p = dropout_p if training else 0.0
     if need_weights:
-        scores = q @ k.mT * (1 / math.sqrt(q.shape[-1]))
-        shares = dropout((scores if mask is None else scores + mask).softmax(-1), p)
-        made = shares @ v
+        made, shares = weighted(q, k, v, mask, p)
         shares = shares.mean(1) if average_attn_weights else shares
         shares = shares.squeeze(0) if single else shares
     else:
-        made = scaled_dot_product_attention(q, k, v, mask, p, hinted)
+        made, shares = scaled_dot_product_attention(q, k, v, mask, p, hinted), None
     out = linear(made.permute(2, 0, 1, 3).flatten(2), out_proj_weight, out_proj_bias)
     return out.squeeze(1) if single else out, shares
+
+
+def require_sequences(name: str, query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Refuse what is neither a batch of sequences nor one alone."""
+    if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:
+        shapes = ", ".join(f"{word} {list(x.shape)}" for word, x in (("query", query), ("key", key), ("value", value)))
+        raise AttentionError(f"{name}: got {shapes}, expected three dimensions of each, or two of one sample.")
+
+
+def require_features(name: str, size: int, expected: int, heads: int) -> None:
+    """Refuse queries of other sizes than the heads share."""
+    if size != expected or size % heads:
+        raise AttentionError(f"{name}: query has {size} features, expected {expected}, which {heads} heads divide.")
+
+
+def weighted(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float) -> tuple[Tensor, Tensor]:
+    """Attention with its weights, some of which are dropped, in memory: the values' sums, and the weights."""
+    scores = q @ k.mT * (1 / math.sqrt(q.shape[-1]))
+    shares = dropout((scores if mask is None else scores + mask).softmax(-1), p)
+    return shares @ v, shares
 
 
 def in_heads(x: Tensor, samples: int, heads: int) -> Tensor:

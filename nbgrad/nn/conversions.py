@@ -27,6 +27,8 @@ class Convertible:
     ) -> Any:
         """Convert parameters, their gradients and buffers, in place: the Parameter objects stay the same.
 
+        Those that go to the device meta are others: they have no elements, and whoever holds the old ones still has theirs.
+
         Args:
             targets: a dtype, a device, both, or a tensor that has them.
             non_blocking: accepted.
@@ -38,7 +40,8 @@ class Convertible:
             self.
 
         Raises:
-            ArgumentError: ``dtype`` is neither floating nor complex.
+            ArgumentError: ``dtype`` is neither floating nor complex. NotSupportedError: from meta to another device, where
+            ``to_empty`` is meant.
 
         >>> import nbgrad
         >>> nbgrad.nn.Linear(2, 3).to(nbgrad.float64).weight.dtype
@@ -104,9 +107,14 @@ class Convertible:
         """
         for module in self.children() if recurse else ():
             module._apply(fn)
-        for _, parameter in self._own(PARAMETER):
+        for name, parameter in self._own(PARAMETER):
             data, grad = fn(parameter.data), parameter.grad
             grad = None if grad is None else fn(grad.detach())
+            if data.is_meta is not parameter.is_meta and not hasattr(parameter, "materialize"):
+                # Whoever else holds the parameter keeps its elements; of one that waits for a shape there are none.
+                self.__dict__[name] = new = nbgrad.nn.Parameter(data, parameter.requires_grad)
+                new.grad = grad
+                continue
             # The gradient must fit its parameter at every moment, so there is none in between.
             parameter.grad = None
             parameter.data, parameter.grad = data, grad

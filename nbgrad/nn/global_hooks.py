@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import Parameter
 from ..graph.edges import RemovableHandle
-from ..graph.node import add_hook
+from ..graph.hooks import add_hook
 from .buffers import Buffer
 from .hooks import EVERYWHERE, ForwardHook
 from .members import BUFFER, MODULE, PARAMETER, when_registered

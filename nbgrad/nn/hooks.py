@@ -15,7 +15,7 @@ from .. import Tensor
 from ..base.errors import ArgumentError, GradError
 from ..base.user_stack import warn_user
 from ..graph.edges import RemovableHandle
-from ..graph.node import Hooks, placed
+from ..graph.hooks import Hooks, placed
 
 __all__ = ["EVERYWHERE", "ForwardHook", "HookTable", "ModuleHooks"]
 

@@ -84,7 +84,7 @@ def with_scaled_gradient(x: Tensor, factor: Tensor) -> Tensor:
 def shorten(weight: Tensor, rows: Tensor, max_norm: float, p: float) -> None:
     """Scale rows of a table down to a norm, in place."""
     with nbgrad.no_grad():
-        rows = nbgrad.unique(rows)
+        rows = rows if rows.is_meta else nbgrad.unique(rows)  # each once
         weight.index_copy_(0, rows, nbgrad.renorm(weight.detach().index_select(0, rows), p, 0, max_norm))
 
 

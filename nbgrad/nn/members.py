@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 from ..base.errors import NbgradError
-from ..graph.node import Hooks
+from ..graph.hooks import Hooks
 
 __all__ = [
     "BUFFER",

@@ -170,14 +170,26 @@ class Module(Stateful, Convertible):
         kind = PARAMETER if isinstance(value, Parameter) else MODULE if part else None
         if kind is None and isinstance(value, Buffer):
             kind = BUFFER if vars(value)["persistent"] else TRANSIENT
-        if kind:
-            if kind == PARAMETER and isinstance(getattr(type(self), name, None), property):
-                self._require_name(name, kind)
+        if kind == PARAMETER:
+            self._set_parameter(name, value)
+        elif kind:
             self._keep(name, value, kind)
         elif name in self._kinds_:
             self._replace_own(name, value)
         else:
             object.__setattr__(self, name, value)
+
+    def _set_parameter(self, name: str, value: Any) -> None:
+        """Let a Parameter be the attribute ``name``; where a program has a ``register_parameter`` of its own, by that."""
+        if type(self).register_parameter is not REGISTRATION:
+            if self._kinds_.get(name) != PARAMETER:  # what had the name before makes room
+                self.__dict__.pop(name, None)
+                self._kinds_.pop(name, None)
+            self.register_parameter(name, value)
+            return
+        if isinstance(getattr(type(self), name, None), property):
+            self._require_name(name, PARAMETER)
+        self._keep(name, value, PARAMETER)
 
     def _keep(self, name: str, value: Any, kind: str) -> None:
         """Let ``value`` be registered as ``name``, in ``__dict__`` also where the class has a property of that name."""
@@ -264,6 +276,11 @@ class Module(Stateful, Convertible):
         """Names and values of the module's own attributes of ``kinds``, without those that are None."""
         values = self.__dict__
         return [(name, values[name]) for name, kind in values["_kinds_"].items() if kind in kinds and values[name] is not None]
+
+    def _registered_values_(self) -> list[Any]:
+        """What is registered, of all kinds: ``func/captures.py`` asks for it."""
+        values = self.__dict__
+        return [values[name] for name in values["_kinds_"]]
 
     _parameters, _buffers, _modules = MemberTable(PARAMETER), MemberTable(*BUFFERS), MemberTable(MODULE)  # torch's names
 
@@ -468,6 +485,9 @@ def runs(texts: list[str]) -> Iterator[str]:
         count = len(list(group))
         yield f"({start}-{start + count - 1}): {count} x {text}" if count > 1 else f"({start}): {text}"
         start += count
+
+
+REGISTRATION = Module.register_parameter
 
 
 def check_kind(target: str, kind: str, value: Any) -> None:

@@ -61,12 +61,13 @@ class _NormBase(Module):
         kept = track_running_stats
         self.register_buffer("running_mean", zeros.clone() if kept else None)
         self.register_buffer("running_var", ones.clone() if kept else None)
-        self.register_buffer("num_batches_tracked", nbgrad.tensor(0) if kept else None)
+        self.register_buffer("num_batches_tracked", nbgrad.tensor(0, device=device) if kept else None)
 
     def _prepare_for(self, state: Any, prefix: str, version: int | None) -> None:
         """States of the first version, and those that do not say, may have counted no batches."""
         if self.num_batches_tracked is not None and (version is None or version < 2):
-            state.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
+            own = self.num_batches_tracked
+            state.setdefault(prefix + "num_batches_tracked", nbgrad.tensor(0, device="cpu") if own.is_meta else own)
 
     def reset_running_stats(self) -> None:
         """Forget the batches that were seen."""

@@ -146,12 +146,16 @@ class Plan(NamedTuple):
     places: Tensor
 
 
+def steps_of(batch_sizes: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """How many sequences each step has, and of each step and sequence whether it has that one."""
+    counts = np.array(batch_sizes.tolist(), np.int64)
+    return counts, np.arange(int(counts[0])) < counts[:, None]
+
+
 def plan_of(batch_sizes: Tensor, device: Any) -> Plan:
     """The plan of packed sequences; its tensors are on a device."""
-    counts = np.array(batch_sizes.tolist(), np.int64)
-    most = int(counts[0])
-    active = np.arange(most) < counts[:, None]
-    rows = np.where(active, (np.cumsum(counts) - counts)[:, None] + np.arange(most), 0)
+    counts, active = steps_of(batch_sizes)
+    rows = np.where(active, (np.cumsum(counts) - counts)[:, None] + np.arange(active.shape[1]), 0)
     found = active.sum(0), rows.reshape(-1), np.flatnonzero(active)
     return Plan(*(nbgrad.tensor(each.astype(np.int64), device=device) for each in found))
 
@@ -240,7 +244,7 @@ def pad_packed_sequence(
     batch = plan.lengths.shape[0]
     blank = nbgrad.full((steps * batch, *data.shape[1:]), padding_value, dtype=data.dtype, device=data.device)
     out = blank.index_copy(0, plan.places, data).reshape((steps, batch, *data.shape[1:]))
-    lengths = plan.lengths.cpu()
+    lengths = nbgrad.tensor(steps_of(batch_sizes)[1].sum(0), dtype=nbgrad.int64, device="cpu")
     if batch_first:
         out = out.transpose(0, 1)
     if unsorted_indices is not None:

@@ -108,7 +108,7 @@ class BasePruningMethod(ABC):
 
     def masked(self, scores: Tensor, before: Tensor) -> Tensor:
         """The mask, where ``before`` is the one until now: it decides about what that leaves."""
-        if self.PRUNING_TYPE != "unstructured" or before.all():
+        if self.PRUNING_TYPE != "unstructured" or before.is_meta or before.all():
             return self.compute_mask(scores, before)
         left = before.reshape((-1,)).nonzero().squeeze(1)
         chosen = scores.reshape((-1,)).index_select(0, left)

@@ -109,7 +109,7 @@ def path_losses(x: Tensor, table: Tensor, lengths: np.ndarray, sizes: np.ndarray
     if shorter.any():
         beyond = constant(shorter)
         inside, table = inside | beyond, nbgrad.where(beyond, blank, table)
-    if table.numel() and not inside.all():
+    if table.numel() and not (table.is_meta or inside.all()):
         raise RangeError(f"ctc_loss: a target is not one of {classes} classes.")
     blanks = nbgrad.full((samples, table.shape[1] + 3), blank, dtype=nbgrad.int64, device=x.device)
     between = nbgrad.stack([table, blanks[:, 3:]], -1).reshape((samples, states - 1))

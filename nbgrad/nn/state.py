@@ -19,7 +19,7 @@ from .. import Parameter, Tensor
 from ..base.errors import ArgumentError, NotSupportedError, ShapeError
 from ..base.user_stack import warn_user
 from ..graph.edges import RemovableHandle
-from ..graph.node import add_hook
+from ..graph.hooks import add_hook
 from .members import BUFFER, BUFFERS, MODULE, PARAMETER, join
 from .state_hooks import StateHooked
 
@@ -258,14 +258,17 @@ class Stateful(StateHooked):
         """What loads the module's own entries; what is wrong with them goes into ``keys`` and ``problems``."""
         self._prepare_for(state, prefix, metadata.get("version"))
         own, writes = dict(self._own_state()), list[Callable[[], None]]()
-        put = self._assign if metadata.get("assign_to_params_buffers") else copied
+        assign = metadata.get("assign_to_params_buffers")
         for name, x in own.items():
             if (key := prefix + name) not in state:
                 keys.missing_keys.append(key)
                 continue
             value = nbgrad.asarray(state[key])
-            if known_shape(value) == known_shape(x):
-                writes.append(partial(put, name, x, value))
+            if value.is_meta and not (assign or x.is_meta):
+                problems.append(f"elements: {key} is on meta in the state. Cannot copy out of meta tensor; no data!")
+            elif known_shape(value) == known_shape(x):
+                put = partial(self._assign, name) if assign else partial(copied, key)
+                writes.append(partial(put, x, value))
             else:
                 problems.append(f"shape: {key} is {tuple(x.shape)} here and {tuple(value.shape)} in the state")
         extra = prefix + EXTRA_STATE
@@ -345,8 +348,13 @@ def load(
             raise ArgumentError("register_load_state_dict_post_hook: the hook returned something, expected None.")
 
 
-def copied(name: str, x: Tensor, value: Tensor) -> None:
-    """Copy an entry into the module's tensor."""
+def copied(key: str, x: Tensor, value: Tensor) -> None:
+    """Copy an entry into the module's tensor, where that has elements."""
+    if x.is_meta and not value.is_meta:
+        warn_user(
+            f"load_state_dict: {key} is on meta in the module, where nothing is kept of what is copied. Hint: assign=True lets the "
+            "tensors of the state take the place of the module's."
+        )
     x.copy_(value)
 
 

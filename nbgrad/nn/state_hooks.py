@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..graph.node import Hooks
+from ..graph.hooks import Hooks
 
 __all__ = ["StateHooked"]
 

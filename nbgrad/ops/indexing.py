@@ -311,8 +311,8 @@ def take_along_dim(x, indices, dim=None):
         common.append(b if a == 1 else a)
     own, other = list(common), list(common)
     own[dim], other[dim] = x.shape[dim], indices.shape[dim]
-    # In a special mode there may be no values to look at, or values of a batch.
-    if special or indices.layout.special or bool((indices < 0).any()):
+    # In a special mode there may be no values to look at, or values of a batch; on a device the program would wait, or has none.
+    if special or indices.layout.special or not indices.is_cpu or bool((indices < 0).any()):
         indices = scalar.where(indices < 0, indices + x.shape[dim], indices)
     return x.expand_shape(tuple(own)).gather(dim, indices.expand_shape(tuple(other)))
 

@@ -1,7 +1,7 @@
 """In which precision operations run inside of ``autocast``: torch's lists, by the operations that its functions are here.
 
 Of each device a word: ``low``: in the region's dtype; ``single``: in float32; ``widest``: in the widest dtype of the operands;
-``refused``; none: as it is called, in the dtype of its operands.
+``refused``; none: as it is called, in the dtype of its operands, as on meta all are.
 
 The CPU's list has what loses too much in bfloat16, and what its libraries lack there; CUDA's has all that overflows in float16.
 """
@@ -28,4 +28,4 @@ LISTS = (
     ("widest", "", "cat stack index_copy_source"),
     ("", "widest", "addcdiv_scaled addcmul_scaled atan2 dot index_write scatter_add_src"),
 )
-PRECISION = {name: {"cpu": cpu, "cuda": cuda} for cpu, cuda, names in LISTS for name in names.split()}
+PRECISION = {name: {"cpu": cpu, "cuda": cuda, "meta": ""} for cpu, cuda, names in LISTS for name in names.split()}

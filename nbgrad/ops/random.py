@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from ..base.errors import ArgumentError, RangeError, ShapeError
-from .core import composite, elementwise, general
+from .core import composite, elementwise, general, undifferentiable
 from .expr import scalar
 from .kinds import constant_number
 
@@ -35,6 +35,44 @@ elementwise(
     node="MulBackward0",
     doc="x * factor where kept is true, else x * 0.",
 )
+
+# ---- events of a Gamma distribution: distributions/sampling.py draws until a proposal is accepted ----------------------------
+
+
+def _gamma_proposal(normal, uniform, concentration):
+    d = concentration + scalar.where(concentration < 1, 1, 0) - 1 / 3
+    root = 1 + normal * (1 / scalar.sqrt(9 * d))
+    v = scalar.where(root > 0, root * root * root, 1)
+    accepted = (scalar.log(uniform) < 0.5 * normal * normal + d * (1 - v + scalar.log(v))) & (root > 0)
+    return scalar.where(accepted, scalar.log(d * v), math.nan)
+
+
+elementwise(
+    "gamma_proposal",
+    _gamma_proposal,
+    {"normal": undifferentiable, "uniform": undifferentiable, "concentration": undifferentiable},
+    policy="floating",
+    method=False,
+    function=False,
+    inplace=False,
+    out=False,
+    public="gamma",
+    doc="The logarithm of an event of a Gamma distribution, or of concentration + 1 if that is below 1; NaN if it is not accepted.",
+)
+elementwise(
+    "gamma_event",
+    lambda proposal, uniform, concentration: proposal + scalar.where(concentration < 1, scalar.log1p(-uniform) / concentration, 0),
+    {"proposal": undifferentiable, "uniform": undifferentiable, "concentration": undifferentiable},
+    policy="floating",
+    method=False,
+    function=False,
+    inplace=False,
+    out=False,
+    public="gamma",
+    doc="The logarithm of an event of a Gamma distribution, of a proposal that was accepted.",
+)
+
+# ---- dropout ---------------------------------------------------------------------------------------------------------
 
 SATURATED = -1.0507009873554805 * 1.6732632423543772  # what selu tends to far below 0
 

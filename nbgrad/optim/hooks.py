@@ -13,7 +13,7 @@ from typing import Any
 
 from ..base.errors import ArgumentError
 from ..graph.edges import RemovableHandle
-from ..graph.node import Hooks, add_hook
+from ..graph.hooks import Hooks, add_hook
 from ..nn.state_hooks import StateHooked
 
 __all__ = ["REGISTERED", "Hooked", "StepHooks", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]

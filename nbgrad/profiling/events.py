@@ -1,14 +1,14 @@
-"""Events that the profiler has seen, their averages and traces. This module knows no tensor and no graph."""
+"""Events that the profiler has seen, and their averages. This module knows no tensor and no graph."""
 
 from __future__ import annotations
 
 import json
 import os
 from importlib import import_module
-from typing import Any, Iterable, Iterator, NamedTuple
+from typing import Any, Iterable, Iterator
 
-from ..base.errors import NbgradError, RangeError
-from .schedules import DeviceType
+from ..base.errors import RangeError
+from .event_times import BACKWARD, FUNCTION, USER, FormattedTimesMixin, Interval, Kernel, ProfilerError, StringTable, Times
 from .tables import (
     CALLS_COLUMN,
     DEVICE_MEMORY_COLUMNS,
@@ -23,6 +23,7 @@ from .tables import (
     time_format,
     time_text,
 )
+from .traces import arrow, span, title
 
 __all__ = [
     "BACKWARD",
@@ -37,108 +38,6 @@ __all__ = [
     "StringTable",
     "USER",
 ]
-
-# The scopes of events, by torch's numbers.
-FUNCTION, BACKWARD, USER = 0, 1, 7
-
-
-class ProfilerError(NbgradError, RuntimeError, AssertionError):
-    """The profiler is asked for what it has not been told to collect, or is used twice."""
-
-
-class Interval:
-    """A span of time in microseconds since the profile began."""
-
-    __slots__ = ("start", "end")
-
-    def __init__(self, start: float, end: float):
-        self.start, self.end = start, end
-
-    def elapsed_us(self) -> float:
-        """How long it is."""
-        return self.end - self.start
-
-
-def seen_as(name: str) -> property:
-    """An attribute under another name of torch's."""
-    return property(lambda event: getattr(event, name), doc=f"``{name}``.")
-
-
-class Times:
-    """What events and averages have in common: derived numbers, and what torch's have and these have not."""
-
-    count: int
-    cpu_time_total: float
-    self_cpu_time_total: float
-    device_time_total: float
-    self_device_time_total: float
-    cuda_time, cuda_time_total, self_cuda_time_total = map(seen_as, ("device_time", "device_time_total", "self_device_time_total"))
-    self_cuda_memory_usage = seen_as("self_device_memory_usage")
-    use_device = overload_name = None
-    device_index, device_type, is_legacy, kernels = 0, DeviceType.CPU, False, ()
-    device_resource_id = external_id = linked_correlation_id = 0
-    is_python_function, python_id, python_parent_id, python_module_id = False, -1, -1, -1
-
-    @property
-    def device_time(self) -> float:
-        """Average time of a call on GPUs, in microseconds."""
-        return self.device_time_total / self.count if self.count else 0
-
-    @property
-    def device_time_str(self) -> str:
-        """``device_time`` as text."""
-        return time_text(self.device_time)
-
-    @property
-    def device_time_total_str(self) -> str:
-        """``device_time_total`` as text."""
-        return time_text(self.device_time_total)
-
-    @property
-    def self_device_time_total_str(self) -> str:
-        """``self_device_time_total`` as text."""
-        return time_text(self.self_device_time_total)
-
-    @property
-    def cpu_time(self) -> float:
-        """Average time of a call, in microseconds."""
-        return self.cpu_time_total / self.count if self.count else 0.0
-
-    @property
-    def cpu_time_str(self) -> str:
-        """``cpu_time`` as text."""
-        return time_text(self.cpu_time)
-
-    @property
-    def cpu_time_total_str(self) -> str:
-        """``cpu_time_total`` as text."""
-        return time_text(self.cpu_time_total)
-
-    @property
-    def self_cpu_time_total_str(self) -> str:
-        """``self_cpu_time_total`` as text."""
-        return time_text(self.self_cpu_time_total)
-
-
-FormattedTimesMixin = Times  # torch's name
-
-
-class Kernel(NamedTuple):
-    """A piece of work of a device: torch's events have some, here there are none yet."""
-
-    name: str
-    device: int
-    duration: float
-
-
-class StringTable(dict):
-    """A dict in which a text that is missing stands for itself."""
-
-    def __missing__(self, key: str) -> str:
-        return key
-
-
-# ---- events --------------------------------------------------------------------------------------------------------
 
 
 class FunctionEvent(Times):
@@ -514,47 +413,3 @@ SEPARATORS = str.maketrans(" ;\t\n", "____")
 def encloses(outer: FunctionEvent, inner: FunctionEvent) -> bool:
     """Whether one event's time lies inside of another's."""
     return inner.time_range.start < outer.time_range.end and inner.time_range.end <= outer.time_range.end
-
-
-# ---- traces --------------------------------------------------------------------------------------------------------
-
-CATEGORIES = {FUNCTION: "cpu_op", BACKWARD: "cpu_op", USER: "user_annotation"}
-
-
-def place(event: FunctionEvent) -> dict:
-    """Process and thread of an event, and when it began."""
-    return {"pid": os.getpid(), "tid": event.thread, "ts": event.time_range.start}
-
-
-def title(kind: str, thread: int, name: str) -> dict:
-    """How viewers call the process or a thread."""
-    return {"ph": "M", "name": kind, "pid": os.getpid(), "tid": thread, "ts": 0, "args": {"name": name}}
-
-
-def span(event: FunctionEvent) -> dict:
-    """An event as a span of a trace."""
-    details = {
-        "Sequence number": None if event.sequence_nr < 0 else event.sequence_nr,
-        "Fwd thread id": event.fwd_thread,
-        "Input Dims": event.input_shapes,
-        "Call stack": event.stack,
-        "Bytes": event.cpu_memory_usage,
-        "Device time (us)": event.device_time_total,
-        "Device bytes": event.device_memory_usage,
-        "Launches": event.launches,
-        "Copies": event.copies,
-        "Args": event.args,
-    }
-    return {
-        "ph": "X",
-        "cat": CATEGORIES[event.scope],
-        "name": event.name,
-        **place(event),
-        "dur": event.cpu_time_total,
-        "args": {"External id": event.id, **{name: value for name, value in details.items() if value}},
-    }
-
-
-def arrow(phase: str, number: int, event: FunctionEvent) -> dict:
-    """One end of an arrow between two events."""
-    return {"ph": phase, "id": number, "cat": "fwdbwd", "name": "fwdbwd", **place(event)}

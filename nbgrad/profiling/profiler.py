@@ -10,7 +10,8 @@ from time import perf_counter_ns
 from typing import Any, Callable, Iterable
 
 from ..base.user_stack import warn_user
-from .events import USER, EventList, FunctionEvent, FunctionEventAvg, Interval, Kernel, ProfilerError, StringTable
+from .event_times import USER, Interval, Kernel, ProfilerError, StringTable
+from .events import EventList, FunctionEvent, FunctionEventAvg
 from .records import Record, Sink, activate, deactivate, sinks
 from .schedules import (
     DeviceType,

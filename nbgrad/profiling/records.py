@@ -22,13 +22,14 @@ from ..base.grad_mode import special
 from ..base.locks import new_lock
 from ..base.user_stack import user_stack
 from ..graph.edges import Node
-from ..graph.node import name_of
+from ..graph.rule import name_of
 from ..modes.interpreters import Call, Presence, register
 from ..ops.core import Elementwise
 from ..tensors.choices import opened
 from ..tensors.tensor import Tensor
 from .devices import Span
-from .events import BACKWARD, FUNCTION, USER, FunctionEvent
+from .event_times import BACKWARD, FUNCTION, USER
+from .events import FunctionEvent
 
 __all__ = ["Record", "Sink", "activate", "deactivate", "sinks"]
 

@@ -13,7 +13,8 @@ from typing import Any, Callable, ContextManager, Iterable, Iterator
 from ..autograd.entry import backward
 from ..autograd.function import Function
 from ..base.errors import ArgumentError, GradError, RangeError, require_callable
-from ..base.grad_mode import enable_grad, mode, no_grad, special
+from ..base.grad_mode import mode, special
+from ..base.mode_contexts import enable_grad, no_grad
 from ..base.user_stack import warn_user
 from ..graph.edges import requires_grad
 from ..graph.task import current_graph_task

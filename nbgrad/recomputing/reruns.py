@@ -19,9 +19,11 @@ from functools import partial
 from typing import Any, Callable, ContextManager, Iterable, Iterator, Sequence
 
 from ..base.errors import GradError, VersionError
-from ..base.grad_mode import enable_grad
+from ..base.mode_contexts import enable_grad
 from ..creation.generators import Generator, default_generators, restore
-from ..graph.saved import SavedTensor, active_hooks, pack_tensor, saved_tensors_hooks, unpacked, version_error
+from ..graph.packing import pack_tensor
+from ..graph.saved import SavedTensor, unpacked, version_error
+from ..graph.saved_hooks import active_hooks, saved_tensors_hooks
 from ..graph.task import current_graph_task_id, queue_callback
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native

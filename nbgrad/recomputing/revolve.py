@@ -17,7 +17,8 @@ from math import comb
 from typing import Any, Callable, NamedTuple
 
 from ..base.errors import RangeError
-from ..base.grad_mode import mode, no_grad
+from ..base.grad_mode import mode
+from ..base.mode_contexts import no_grad
 from ..graph.edges import requires_grad
 from ..tensors.tensor import Tensor
 from .reruns import Frame, Streams, saved

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import Tensor
-from ..graph.node import name_of
+from ..graph.rule import name_of
 from ..methods.printing import body_of, get_printoptions, implied
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from ..base.errors import DeviceError
 from ..base.grad_mode import traces
 from .batch_levels import ask_values
 from .layout import layout_of
-from .storage import wrap_array
+from .storage import META, wrap_array
 from .tensor import Tensor, new_tensor
 
-__all__ = ["array_from_gpu", "array_of", "limits_of", "strided_array", "tensor_of", "typed", "values_of"]
+__all__ = ["array_from_gpu", "array_of", "checked_values", "limits_of", "strided_array", "tensor_of", "typed", "values_of"]
 
 
 def array_of(x: Tensor) -> np.ndarray:
@@ -52,6 +52,11 @@ def values_of(x: Tensor) -> np.ndarray:
     if layout.conj:
         array = array.conj()
     return -array if layout.neg else array
+
+
+def checked_values(x: Tensor) -> np.ndarray | None:
+    """``values_of``, for a check of them; None on meta, where there is nothing to be wrong."""
+    return None if x.layout.device is META else values_of(x)
 
 
 def array_from_gpu(x: Tensor) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Arrays that go to a GPU, and come back."""
+"""Arrays that go to a GPU, and come back; to meta, where nothing is kept of them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from ..kernels.cuda.driver import Card
 from ..native.handle import native
 from . import pinned
 from .choices import begun
-from .heaps import HeapOfCard, heap_on
+from .heaps import HeapOfCard, heap_at
 from .layout import Layout
-from .storage import Device, Storage, note_made
+from .meta import HeapOfMeta, no_elements
+from .storage import META, Device, Storage, note_made
 from .tensor import Tensor, new_tensor
 
 __all__ = ["between", "bytes_of", "copied", "download", "fetch", "larger", "storage_of", "stored", "upload"]
@@ -29,7 +30,7 @@ def storage_of(device: Device, nbytes: int, op: str) -> Storage:
     """
     storage = Storage()
     try:
-        storage.array, storage.version = heap_on(number_of(device)).request(nbytes), 0
+        storage.array, storage.version = heap_at(device).request(nbytes), 0
     except OutOfMemoryError as error:
         raise error.of(op) from None
     storage.device, storage.writable = device, True
@@ -67,7 +68,7 @@ def fetch(x: Tensor, array: np.ndarray, non_blocking: bool) -> None:
     """
     if not array.nbytes:
         return
-    found = heap_on(number_of(x.layout.device))
+    found = heap_at(x.layout.device)
     if not non_blocking or pinned.owner_of(array) is None:
         found.card.may_stop("read")
     stream = used_by_current(found, x._storage_)
@@ -75,19 +76,19 @@ def fetch(x: Tensor, array: np.ndarray, non_blocking: bool) -> None:
     settled(found, array, stream, non_blocking)
 
 
-def settled(found: HeapOfCard, array: np.ndarray, stream: int, non_blocking: bool) -> None:
+def settled(found: HeapOfCard | HeapOfMeta, array: np.ndarray, stream: int, non_blocking: bool) -> None:
     """Wait for a copy from or to an array, unless it is pinned and nobody needs to: then note that it runs.
 
     Who calls it has said so before, by ``may_stop``.
     """
     owner = pinned.owner_of(array) if non_blocking else None
-    if owner is None:
+    if owner is None or not isinstance(found, HeapOfCard):
         found.card.wait(stream, known=True)
     else:
         owner.use(found.card, stream)
 
 
-def used_by_current(found: HeapOfCard, storage: Storage) -> int:
+def used_by_current(found: HeapOfCard | HeapOfMeta, storage: Storage) -> int:
     """The current stream of a GPU, which is noted to use a storage: NOTE [Blocks of other streams] of native/heaps.py."""
     stream = found.current()
     if begun():
@@ -96,14 +97,19 @@ def used_by_current(found: HeapOfCard, storage: Storage) -> int:
 
 
 def between(x: Tensor, layout: Layout) -> Tensor:
-    """A copy of a tensor on another GPU, in a dense layout like its own.
+    """A copy of a tensor on another GPU, in a dense layout like its own; on meta its memory alone.
 
     The copy is work of the source's current stream. It waits for the target's, whose memory it writes to, and that one for it.
+
+    Raises:
+        NotSupportedError: the tensor is on meta.
     """
-    here, there = heap_on(number_of(x.layout.device)), heap_on(number_of(layout.device))
+    if x.layout.device is META:
+        raise no_elements()
+    here, there = heap_at(x.layout.device), heap_at(layout.device)
     nbytes = layout.numel * layout.dtype.itemsize
     storage = storage_of(layout.device, nbytes, "to")
-    if nbytes:
+    if nbytes and isinstance(here, HeapOfCard) and isinstance(there, HeapOfCard):
         stream, target = used_by_current(here, x._storage_), there.stream()
         wait_for(here.card, stream, there.card, target)
         there.card.copy_from(here.card, storage.array.address, x._storage_.array.address + x._offset_, nbytes, stream)
@@ -124,7 +130,7 @@ def wait_for(card: Card, stream: int, other: Card, first: int) -> None:
 
 def bytes_of(storage: Storage) -> np.ndarray:
     """A copy of all that a storage on a GPU holds, when all work before is done."""
-    found, array = heap_on(number_of(storage.device)), np.empty(storage.array.nbytes, np.uint8)
+    found, array = heap_at(storage.device), np.empty(storage.array.nbytes, np.uint8)
     if array.nbytes:
         found.card.may_stop("read")
         stream = used_by_current(found, storage)
@@ -149,14 +155,14 @@ def larger(storage: Storage, nbytes: int) -> Any:
 
 def copy_bytes(source: Storage, target: Storage) -> None:
     """Copy all that a storage holds to the beginning of another one of its GPU."""
-    found = heap_on(number_of(source.device))
+    found = heap_at(source.device)
     if source.array.nbytes:
         found.card.copy(target.array.address, source.array.address, source.array.nbytes, used_by_current(found, source))
 
 
 def stored(array: np.ndarray, device: Device, op: str, non_blocking: bool = False) -> Storage:
     """A storage on a GPU with the bytes of a contiguous array; see ``upload``."""
-    found, storage = heap_on(number_of(device)), storage_of(device, array.nbytes, op)
+    found, storage = heap_at(device), storage_of(device, array.nbytes, op)
     if array.nbytes:
         stream, owner = found.stream(), pinned.owner_of(array)
         if owner is None and array.nbytes <= TAKEN_AT_ONCE:
@@ -167,12 +173,6 @@ def stored(array: np.ndarray, device: Device, op: str, non_blocking: bool = Fals
         if owner is not None:  # what is not pinned has been read
             settled(found, array, stream, non_blocking)
     return storage
-
-
-def number_of(device: Device) -> int:
-    """The number of a tensor's GPU."""
-    assert device.index is not None
-    return device.index
 
 
 def extent(layout: Layout) -> int:

@@ -13,15 +13,16 @@ from ..base.errors import DeviceError, KernelError, OutOfMemoryError
 from ..base.locks import cached_once
 from ..kernels.cuda.driver import Card, Exhausted, card, function_address
 from ..native import heaps
-from ..native.device_memory import PlainMemory, device_memory_type
+from ..native.device_memory import PlainMemory
 from ..native.handle import native
-from ..native.heaps import CLASSES, HEAP_WORDS, Heap, class_bytes
-from ..native.objects import BYTES_ITEMS
+from ..native.heaps import CLASSES, Heap, class_bytes
 from .choices import StreamOfCard, begun, captures, current, opened, when_used
-from .storage import Device
+from .heap_words import new_heap
+from .meta import HeapOfMeta, meta_heap
+from .storage import META, Device
 from .stream_blocks import MOST_BITS, Waiting
 
-__all__ = ["HeapOfCard", "current_index", "heap_of", "heap_on", "opened", "use_on"]
+__all__ = ["HeapOfCard", "current_index", "heap_at", "heap_of", "heap_on", "opened", "use_on"]
 
 
 def current_index() -> int:
@@ -48,23 +49,11 @@ class HeapOfCard:
         self.card: Card = card(index)
         self.index, self.lists = index, dict[int, Any]()
         self.streams, self.known = list[StreamOfCard](), dict[int, StreamOfCard]()
-        compiled = native.entries is not None
-        memory: Any
-        if compiled:
-            memory = bytes(8 * HEAP_WORDS)
-            self.words = (ctypes.c_int64 * HEAP_WORDS).from_address(id(memory) + BYTES_ITEMS)
-            kind = memory_type()
-        else:
-            self.words = memory = (ctypes.c_int64 * HEAP_WORDS)()
-            kind = PlainMemory
-        self.memory = memory
-        self.words[heaps.THREAD] = -1
+        self.words, self.heap, self.request = new_heap(self.ask, self.ask_plainly, self.enter, self.seen)
         self.words[heaps.CONTEXT] = self.card.context
         self.words[heaps.ERRORS] = self.card.errors
         self.words[heaps.LAUNCH] = function_address("cuLaunchKernel")
         self.words[heaps.SET_CONTEXT] = function_address("cuCtxSetCurrent")
-        self.heap = Heap(memory, kind, self.ask if compiled else self.ask_plainly, self.enter, self.seen)
-        self.request = native.requester(self.heap) if compiled else self.heap.request
         self.freed: dict[tuple[int, int, int], list[int]] = {}  # of plain memory, by stream, lists and size
         self.retired: list[Any] = []  # lists of captures that are over
         self.default = self.stream_of(self.card.stream.handle)
@@ -242,12 +231,6 @@ def name_of(asker: int) -> str:
 
 
 @cached_once
-def memory_type() -> type:
-    """The type DeviceMemory."""
-    return device_memory_type(native.entries["device_memory_free"])
-
-
-@cached_once
 def heap_on(index: int) -> HeapOfCard:
     """The heap of a GPU by its number.
 
@@ -275,8 +258,19 @@ def use_on(x: Any, stream: StreamOfCard) -> None:
     native.note_use(x._storage_.array, stream.lists, stream.bit)
 
 
-def heap_of(device: Device) -> Heap:
-    """What layouts of a device have as their memory."""
+def heap_at(device: Device) -> HeapOfCard | HeapOfMeta:
+    """The heap of a device that is not the CPU.
+
+    Raises:
+        DeviceError: there is no such GPU; it has no number.
+    """
+    if device is META:
+        return meta_heap()
     if device.index is None:
         raise DeviceError(f"cuda: a tensor is on a GPU with a number, got {device}.")
-    return heap_on(device.index).heap
+    return heap_on(device.index)
+
+
+def heap_of(device: Device) -> Heap:
+    """What layouts of a device have as their memory."""
+    return heap_at(device).heap

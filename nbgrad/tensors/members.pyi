@@ -9,7 +9,8 @@ from ..base.errors import NbgradError
 from ..composites.linalg.results import QRResult, Reflections, SVDTurned, SlogdetResult, TriangularSolution
 from ..composites.numbers import Frexp
 from ..creation.generators import Generator
-from ..graph.node import Node, RemovableHandle
+from ..graph.hooks import RemovableHandle
+from ..graph.node import Node
 from ..lowering.counts import Histogram
 from ..methods.typed_storage import TypedStorage
 from ..ops.expr import Operators
@@ -480,7 +481,7 @@ class Members(Operators):
     @property
     def is_maia(self) -> _bool: """False: a kind of tensor that this one is not."""
     @property
-    def is_meta(self) -> _bool: """False: a kind of tensor that this one is not."""
+    def is_meta(self) -> _bool: """Whether there are no elements: the device is meta."""
     @property
     def is_mkldnn(self) -> _bool: """False: a kind of tensor that this one is not."""
     @property

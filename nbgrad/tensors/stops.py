@@ -25,10 +25,11 @@ PUBLIC = {
     "to_index": "index",
     "to_complex": "complex",
     "reduce_storage": "pickle",
+    "__bool__": "bool",
 }
 OF_CLASSES = ("__init__", "__call__")  # of modules and distributions, which users know by their classes
 # What runs around public functions.
-WRAPPERS = ("function", "method", "call", "quick")
+WRAPPERS = ("function", "method", "call", "quick", "not_yet_compiled")
 
 
 def set_mode(mode: int | str) -> None:
@@ -59,7 +60,7 @@ def public_name(frame: FrameType) -> str | None:
         return op.public
     if name in OF_CLASSES and "self" in known:
         return type(known["self"]).__name__
-    return known.get("name") if name in WRAPPERS else PUBLIC.get(name, name)
+    return known.get("name") if name in WRAPPERS or name.startswith("<") else PUBLIC.get(name, name)
 
 
 def warn(gpu: int) -> None:

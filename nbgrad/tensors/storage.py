@@ -24,6 +24,7 @@ __all__ = [
     "device",
     "last_base",
     "CPU",
+    "META",
     "STORAGE_TEMPLATE",
     "choose_default",
     "default_device",
@@ -39,9 +40,12 @@ __all__ = [
 
 
 class Device:
-    """Where memory is: ``type`` is ``"cpu"`` or ``"cuda"``, ``index`` the GPU's number or None. Equal devices are one object.
+    """Where memory is: ``type`` is ``"cpu"``, ``"cuda"`` or ``"meta"``, ``index`` the GPU's number or None.
 
-    Other kinds of torch's (``"mps"``, ``"meta"``) are names, which programs compare; no tensor can be there.
+    Equal devices are one object.
+
+    On ``"meta"`` tensors have no elements: shape, dtype and strides of every result are found, and nothing is computed.
+    Other kinds of torch's (``"mps"``) are names, which programs compare; no tensor can be there.
 
     As a context manager it is where new tensors are made inside: the default device.
 
@@ -71,12 +75,12 @@ class Device:
         elsewhere.pop()
 
     def present(self, op: str) -> Device:
-        """The device if it is there; a GPU without a number is the current one.
+        """The device if it is there; a GPU without a number is the current one, and meta has no numbers.
 
         Raises:
             DeviceError: it is not.
         """
-        return self if self is CPU else gpu_by(op, self)
+        return self if self is CPU else META if self.type == "meta" else gpu_by(op, self)
 
     def __repr__(self) -> str:
         return f"device(type={self.type!r})" if self.index is None else f"device(type={self.type!r}, index={self.index})"
@@ -91,7 +95,7 @@ class Device:
 def gpu_by(op: str, device: Device) -> Device:
     """A GPU with its number."""
     if device.type != "cuda":
-        raise DeviceError(f"{op}: no tensor can be on device {device}; expected 'cpu', 'cuda' or 'cuda:N'.")
+        raise DeviceError(f"{op}: no tensor can be on device {device}; expected 'cpu', 'cuda', 'cuda:N' or 'meta'.")
     found = device if device.index is not None else device_of("cuda", current.index)
     if found.index in _opened:
         return found
@@ -107,12 +111,12 @@ def gpu_by(op: str, device: Device) -> Device:
 
 _devices: dict[tuple, Device] = {}
 # Kinds of torch's that programs name and tensors cannot be on.
-ABSENT = frozenset("hpu ipu lazy maia meta mps mtia privateuseone vulkan xla xpu".split())
+ABSENT = frozenset("hpu ipu lazy maia mps mtia privateuseone vulkan xla xpu".split())
 _opened = set[int | None]()  # numbers of GPUs that are there
 
 
 def device(spec="cpu", index: int | None = None) -> Device:
-    """The Device that ``spec`` names: ``"cpu"``, ``"cuda"``, ``"cuda:0"``, the number of a GPU, or a Device.
+    """The Device that ``spec`` names: ``"cpu"``, ``"cuda"``, ``"cuda:0"``, ``"meta"``, the number of a GPU, or a Device.
 
     Raises:
         DeviceError: any other name, a negative index. ArgumentError: no name.
@@ -130,8 +134,8 @@ def device(spec="cpu", index: int | None = None) -> Device:
     if index is not None and (type(index) is not int or index < 0 or colon):
         told = f" beside the name {spec!r}" if colon else ""
         raise DeviceError(f"device: index {index!r}{told} names no device; expected a number from 0 on, as in device('cuda', 0).")
-    if kind not in ("cpu", "cuda", *ABSENT) or (colon and not (number.isascii() and number.isdigit())):
-        raise DeviceError(f"device: {spec!r} is not a device; expected 'cpu', 'cuda' or 'cuda:N'.")
+    if kind not in ("cpu", "cuda", "meta", *ABSENT) or (colon and not (number.isascii() and number.isdigit())):
+        raise DeviceError(f"device: {spec!r} is not a device; expected 'cpu', 'cuda', 'cuda:N' or 'meta'.")
     if kind == "cpu":
         index = None
     elif number:
@@ -145,7 +149,7 @@ def device(spec="cpu", index: int | None = None) -> Device:
 
 
 device_of = device
-CPU = device("cpu")
+CPU, META = device("cpu"), device("meta")
 
 
 class Defaults(threading.local):
@@ -188,11 +192,13 @@ reading = Reading()
 
 
 def located(name: Device | str) -> Device:
-    """The device for what was written on the device of that name: the same, unless ``nbgrad.load`` says another.
+    """The device for what was written on the device of that name: the same, unless ``nbgrad.load`` says another; of meta the same.
 
     Raises:
         DeviceError: it is not there, or nbgrad knows no such device.
     """
+    if str(name) == "meta":
+        return META
     try:
         return (device(name) if reading.place is None else reading.place(str(name))).present("load")
     except DeviceError as error:

@@ -11,7 +11,7 @@ from ..base.dtypes import uint8
 from ..base.errors import DeviceError
 from ..native.primitives import array_data
 from .layout import layout_of
-from .storage import CPU, Storage, wrap_array
+from .storage import CPU, META, Storage, wrap_array
 from .tensor import native
 
 __all__ = ["UntypedStorage"]
@@ -57,7 +57,7 @@ class UntypedStorage:
     @property
     def is_cuda(self) -> bool:
         """Whether it is on a GPU."""
-        return self.storage.device is not CPU
+        return self.storage.device.type == "cuda"
 
     def cpu(self) -> UntypedStorage:
         """Itself, or a copy on the CPU."""
@@ -104,10 +104,14 @@ class UntypedStorage:
         return iter(self.tolist())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, UntypedStorage) and self.data_ptr() == other.data_ptr()
+        return isinstance(other, UntypedStorage) and self._place() == other._place()
 
     def __hash__(self) -> int:
-        return hash(self.data_ptr())
+        return hash(self._place())
+
+    def _place(self) -> int:
+        """What tells this memory from other memory: where it begins, or which object stands for it, if it is nowhere."""
+        return id(self.storage.array) if self.storage.device is META else self.data_ptr()
 
     def __repr__(self) -> str:
         return f"<UntypedStorage of {self.nbytes()} bytes on {self.device}>"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import nbgrad
-from nbgrad.batch.tensors import RULES, batching_rule
+from nbgrad.batch.interpreter import RULES, batching_rule
 from nbgrad.batch.vmap import vmap
 from nbgrad.ops.core import OPS, General
 from nbgrad.tensors.batch_levels import BatchingError

@@ -265,6 +265,27 @@ def test_a_number_of_the_cpu_as_cotangent():
     assert x.grad.device is GPU and abs(x.grad.item() - 2.0) < 1e-6
 
 
+@on_gpus
+def test_meta_beside_a_gpu():
+    """Elements go from a GPU to meta and are gone; operands of both do not mix; streams and captures have nothing to do with it."""
+    x = nbgrad.ones(2, 3, device=GPU).t()
+    y = x.to("meta")
+    assert y.is_meta and y.stride() == x.stride() and (y @ x.to("meta").t()).shape == (3, 3)
+    for move in (lambda: y.to(GPU), lambda: x.copy_(y), lambda: nbgrad.nn.Linear(2, 2, device="meta").cuda()):
+        with pytest.raises(nbgrad.NotSupportedError, match="Cannot copy out of meta tensor; no data!"):
+            move()
+    with pytest.raises(nbgrad.DeviceError, match="another on (cuda:0|meta)|another operand on (cuda:0|meta)"):
+        x + y
+    y.copy_(x)
+    pinned = nbgrad.ones(4).pin_memory()
+    assert pinned.to("meta", non_blocking=True).is_meta
+    w = nbgrad.empty(3, device="meta", requires_grad=True)
+    with nbgrad.cuda.stream(nbgrad.cuda.Stream()):
+        z = (w * w).sum()
+    z.backward()
+    assert w.grad.is_meta and nbgrad.nn.Linear(2, 2, device=GPU).to("meta").weight.is_meta
+
+
 @two_gpus
 def test_moves():
     """``to`` by device, number, name, tensor and dtype, ``cuda`` and ``cpu``: itself where nothing changes; gradients come back."""

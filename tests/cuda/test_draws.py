@@ -8,7 +8,7 @@ import pytest
 import nbgrad
 from nbgrad.base.errors import RangeError
 from nbgrad.lowering.cuda.random import chosen_on_gpu, weights_on_gpu
-from nbgrad.methods.random import chosen_indices
+from nbgrad.methods.parameter_draws import chosen_indices
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])

@@ -73,7 +73,7 @@ STOPS = {
     "tolist": lambda x: x.tolist(),
     "cpu": lambda x: x.cpu(),
     "to": lambda x: x.to("cpu"),
-    "__bool__": lambda x: bool(x[0]),
+    "bool": lambda x: bool(x[0]),
     "print": lambda x: repr(x),
     "float": lambda x: float(x[0]),
     "int": lambda x: int(x[0]),

@@ -7,7 +7,8 @@ import pytest
 
 import nbgrad
 from nbgrad.graph import Collector
-from nbgrad.graph.node import Node, Rule, blank_node
+from nbgrad.graph.node import Node, blank_node
+from nbgrad.graph.rule import Rule
 from nbgrad.jit import compiled_autograd
 from nbgrad.jit.live import programs
 from tests.helpers import wave

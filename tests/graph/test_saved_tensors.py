@@ -808,8 +808,8 @@ def test_an_interrupt_on_entering_leaves_no_hooks(monkeypatch):
 
     packed = []
     for patch in (
-        lambda m: m.setattr("nbgrad.graph.saved.special", Interrupted()),
-        lambda m: m.setattr("nbgrad.graph.saved._hook_stack.entered", Interrupted()),
+        lambda m: m.setattr("nbgrad.graph.saved_hooks.special", Interrupted()),
+        lambda m: m.setattr("nbgrad.graph.saved_hooks._hook_stack.entered", Interrupted()),
     ):
         with monkeypatch.context() as m, pytest.raises(KeyboardInterrupt):
             patch(m)

@@ -239,3 +239,12 @@ def test_gradients_of_order_eight_are_those_of_what_was_computed():
     )
     assert nbgrad.autograd.gradcheck(solve, tensor(1.5).requires_grad_())
     assert nbgrad.autograd.gradgradcheck(solve, tensor(1.5).requires_grad_())
+
+
+@pytest.mark.parametrize("method", ["dopri5", "rk4", "dopri8", "explicit_adams"])
+def test_the_default_device_concerns_new_tensors_alone(method):
+    """Solutions are where the state is."""
+    start, times = tensor(1.0), tensor(0.0, 1.0)
+    with nbgrad.device("meta"):
+        found = odeint(lambda t, y: -y, start, times, method=method)
+    assert found.equal(odeint(lambda t, y: -y, start, times, method=method))

@@ -76,12 +76,12 @@ def test_programs(programs_alone, name, wanted):
 
 @pytest.mark.parametrize("cotangent", ["dense", "broadcast", "transposed"])
 def test_layouts_of_cotangents(cotangent):
-    """One program for each; none where sums could meet their operands in another order than in the engine."""
+    """One program for each, whose sums meet their operands in the order of the engine's."""
     g = {"dense": nbgrad.ones(2, 3).double() * 0.7, "broadcast": nbgrad.tensor(0.7).double().expand(2, 3)}
     g["transposed"] = nbgrad.arange(6, dtype=nbgrad.float64).reshape(3, 2).t()
     compiled = agree(lambda x, w: (x * w).sin().sum(0).cos() * x, (leaf(X), leaf(W)), [g[cotangent]])
     (program,) = compiled.variants[0].backward.programs.values()
-    assert (program is None) == (cotangent == "transposed")
+    assert program is not None
 
 
 @pytest.mark.parametrize("defined", [(True, True), (True, False), (False, True)])

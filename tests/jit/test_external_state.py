@@ -207,3 +207,66 @@ def test_disabled_functions_stay_outside():
     assert f(nbgrad.ones(1)).tolist() == [3.0] and asked == [False, False]
     with pytest.raises(nbgrad.GraphError, match="counted is disabled"):
         nbgrad.jit.trace(counted, nbgrad.ones(1))
+
+
+class Model:
+    """A program that keeps files and times beside what is computed."""
+
+    def __init__(self, path, loud=False):
+        self.path, self.loud, self.scale = path, loud, 2.0
+
+    def step(self, x):
+        if self.loud:
+            self.save(x)
+        return x * self.scale
+
+    def save(self, x):
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(f"{time.time() > 0}")
+
+    def shows(self, x):
+        return [self.save for _ in range(2)] and x * 3
+
+    def hides(self, x):
+        try:
+            self.save(x)
+        except Exception:
+            x = x + 100
+        return x * 2
+
+
+def test_what_is_named_and_never_called_breaks_nothing(tmp_path):
+    """Functions that name files and clocks are called before they do anything, or they do not matter."""
+    path = tmp_path / "log"
+    model = Model(path)
+    for method in (model.step, model.shows):
+        made = nbgrad.compile(method, fullgraph=True)
+        assert made(nbgrad.ones(2)).equal(method(nbgrad.ones(2))) and len(made.variants) == 1
+    assert not path.exists()
+    loud = nbgrad.compile(Model(path, True).step)
+    with pytest.warns(UserWarning, match="runs as it is: open: may be another one in every call"):
+        loud(nbgrad.ones(2))
+    loud(nbgrad.ones(2))
+    assert path.read_text() == "True" * 2 and not loud.variants
+
+
+def test_a_refusal_that_a_program_catches_stays_one(tmp_path):
+    """What it has done instead is not captured; the file is written by the function as it is, once."""
+    made = nbgrad.compile(Model(tmp_path / "log").hides)
+    with pytest.warns(UserWarning, match="open: may be another one"):
+        assert made(nbgrad.ones(2)).tolist() == [2, 2]
+    assert (tmp_path / "log").read_text() == "True" and not made.variants
+
+
+def test_a_profiler_that_is_there_stays_there(tmp_path):
+    """While it watches calls, whoever names a file is taken to use it."""
+    calls = []
+    made = nbgrad.compile(Model(tmp_path / "log").step)
+    sys.setprofile(lambda frame, event, argument: calls.append(event))
+    try:
+        with pytest.warns(UserWarning, match="open: may be another one"):
+            made(nbgrad.ones(2))
+        assert sys.getprofile() is not None
+    finally:
+        sys.setprofile(None)
+    assert calls and not made.variants

@@ -195,3 +195,77 @@ def test_a_file_has_no_data_classes():
     f(Batch(ones()))
     with pytest.raises(nbgrad.errors.GraphError, match="Batch"):
         nbgrad.jit.save(f, "/dev/null")
+
+
+class Row:
+    """What a layer keeps for the next call: a class of a program's own."""
+
+    def __init__(self, keys, kind=None):
+        self.keys, self.kind = keys, kind
+
+    def __repr__(self):
+        return f"Row({self.keys!r}, {self.kind!r})"
+
+
+class Keeper:
+    """Rows, in slots."""
+
+    __slots__ = ("rows", "__weakref__")
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __repr__(self):
+        return f"Keeper({self.rows!r})"
+
+    def __setattr__(self, name, value):
+        if hasattr(self, name):
+            raise AttributeError("it never changes")
+        object.__setattr__(self, name, value)
+
+
+class Missing:
+    """An object that is compared by which it is."""
+
+
+MISSING = Missing()
+
+
+def test_objects_that_a_function_makes_are_results():
+    """Of any class, within each other, with slots and a way of their own to be set; each call makes its own."""
+    beside(lambda x: Row(x * 2), [lambda: (ones(),)], 1)
+    beside(lambda x: (x, {"kept": Keeper([Row(x + 1, Row), Row(x + 2, nbgrad.float64)])}), [lambda: (ones(),)], 1)
+    compiled = nbgrad.compile(lambda x: Keeper([Row(x * 2)]), fullgraph=True)
+    x = nbgrad.ones(2, requires_grad=True)
+    first, second = compiled(x), compiled(x)
+    assert first is not second and first.rows is not second.rows and type(first.rows[0]) is Row
+    first.rows[0].keys.sum().backward()
+    assert x.grad.tolist() == [2, 2]
+    normal = nbgrad.compile(lambda m: nbgrad.distributions.Normal(m, 2.0 * m), fullgraph=True)(ones(2))
+    assert normal.log_prob(ones(2)).equal(nbgrad.distributions.Normal(ones(2), 2 * ones(2)).log_prob(ones(2)))
+
+
+ROW = Row(nbgrad.ones(2))
+
+
+@pytest.mark.parametrize(
+    "returned, message",
+    [
+        (lambda x: (x + 1, MISSING), "was there before"),
+        (lambda x: (x + 1, Row(3)), r"the result\[1\] is of type Row"),
+        (lambda x: (x + 1, Row(x, MISSING)), "was there before"),
+        (lambda x: (x + 1, ROW), "was there before"),
+        (lambda x: (lambda row: (x + 1, row, row))(Row(x)), "is in several places"),
+        (lambda x: (lambda row: setattr(row, "kind", row) or (x + 1, row))(Row(x)), r"the result\[1\].kind is of type Row"),
+    ],
+    ids=["of no tensors", "of a number", "with one within", "there before", "twice", "of itself"],
+)
+def test_objects_that_may_be_there_already_are_not_made_anew(returned, message):
+    """The function runs as it is."""
+    compiled = nbgrad.compile(returned)
+    with pytest.warns(UserWarning, match=message):
+        for _ in range(3):
+            found, wanted = compiled(ones()), returned(ones())
+            assert found[0].equal(wanted[0]) and type(found[1]) is type(wanted[1])
+    assert not compiled.variants
+    assert (compiled(ones())[1] is MISSING) == (returned(ones())[1] is MISSING)

@@ -16,7 +16,7 @@ from nbgrad.kernels.instantiate import instantiate
 from nbgrad.kernels.monoids import MONOIDS, Monoid, add_carried, carried_total, merge_carried
 from nbgrad.kernels.prims import numpy_prims
 from nbgrad.kernels.templates import keys
-from nbgrad.lowering.reduce import MANY, SHORT, FoldWalk, short_length, walk_of
+from nbgrad.lowering.fold_walks import MANY, SHORT, FoldWalk, short_length, walk_of
 from nbgrad.ops.core import OPS, reduction
 from nbgrad.tensors.layout import layout_of
 from nbgrad.tensors.storage import CPU

@@ -64,7 +64,7 @@ def run_script(script: str) -> str:
 LIBRARY = """
 import numpy as np
 from nbgrad.base.errors import ShapeError
-from nbgrad.dispatch.lowerings import lowering
+from nbgrad.dispatch.lowerings import lowering, result_of
 from nbgrad.methods.install import install_operation
 from nbgrad.ops.core import composite, general, reduction
 from nbgrad.ops.expr import scalar

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import nbgrad
-from nbgrad.methods.install import FUNCTIONS
+from nbgrad.methods.functions import FUNCTIONS
 from nbgrad.ops.core import OPS
 from nbgrad.ops.describe import derivatives, describe, docstring_of, example_of, formula_text, infix, subject_of, subject_of_variant
 from nbgrad.ops.docstring import Docstring

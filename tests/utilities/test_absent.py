@@ -70,7 +70,7 @@ def test_namespaces_of_operations_that_nobody_made():
     assert nbgrad.ops.of_absent.twice(nbgrad.ones(1)).item() == 2
 
 
-@pytest.mark.parametrize("name", ["meta", "mps", "xpu", "mps:0"])
+@pytest.mark.parametrize("name", ["mps", "xpu", "mps:0"])
 def test_devices_that_are_names(name):
     """They are compared and written; no tensor is made or moved there."""
     device = nbgrad.device(name)

@@ -1,4 +1,4 @@
-"""The functions of ``nbgrad.linalg``, declared: written in the operations of ``ops/decompositions.py`` and ``ops/linalg.py``."""
+"""The functions of ``nbgrad.linalg``, declared: written in the operations of ``ops/matrices/`` and ``ops/linalg.py``."""
 
 from __future__ import annotations
 

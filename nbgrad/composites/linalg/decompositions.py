@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ...base.calls import CALLS
 from ...base.errors import RangeError, ShapeError
-from ...lowering.lapack import at_once
-from ...ops.decompositions import eigh_parts, parts_of, qr_parts, svd_parts
+from ...lowering.matrices.at_once import at_once
 from ...ops.expr import scalar
+from ...ops.matrices.parts import eigh_parts, parts_of, qr_parts, svd_parts
 from .operands import checked, h, has_slope, is_recorded, own_real
 from .results import (
     EighResult,

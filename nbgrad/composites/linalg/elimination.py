@@ -10,9 +10,9 @@ from ...base.grad_mode import mode
 from ...creation import factories
 from ...dispatch.joint import joint
 from ...graph.edges import requires_grad
-from ...lowering.lapack import at_once
-from ...ops.decompositions import lu_parts
+from ...lowering.matrices.at_once import at_once
 from ...ops.expr import scalar
+from ...ops.matrices.parts import lu_parts
 from ...tensors.arrays import tensor_of
 from .operands import checked, h
 from .results import LUFactors, LUFactorsWithInfo, LUResult, Unpacked, first, lu_pair, lu_triple, lu_with_info, unpacked

@@ -8,7 +8,7 @@ from ...base.dtypes import int64
 from ...base.errors import RangeError, ShapeError
 from ...dispatch.arguments import require_tensors
 from ...dispatch.device_lowerings import are_on_gpu
-from ...lowering.lapack import at_once
+from ...lowering.matrices.at_once import at_once
 from ...ops.expr import scalar
 from ...tensors.arrays import values_of
 from ...tensors.batch_levels import whole

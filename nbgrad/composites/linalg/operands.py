@@ -9,7 +9,7 @@ import numpy as np
 from ...base.grad_mode import mode, special
 from ...dispatch.arguments import require_tensors
 from ...graph.edges import requires_grad
-from ...lowering.decompositions import require_matrices
+from ...lowering.matrices.requirements import require_matrices
 from ...tensors.tensor import Tensor
 
 __all__: list[str] = []
@@ -29,7 +29,7 @@ def has_slope(x: Tensor) -> bool:
 def checked(name: str, x: Any, square: bool = False) -> Tensor:
     """The operand, if it is one."""
     require_tensors(name, x)
-    require_matrices(name, x, square)
+    require_matrices(name, x.layout, square)
     return x
 
 

@@ -9,7 +9,7 @@ from ...base.dtypes import float32
 from ...base.errors import RangeError, ShapeError
 from ...creation import factories
 from ...dispatch.arguments import require_tensors
-from ...lowering.lapack import at_once
+from ...lowering.matrices.at_once import at_once
 from ...ops.expr import scalar
 from ...tensors.layout import broadcast_shapes
 from ..distances import cross_launch

@@ -11,9 +11,9 @@ from ...base.errors import DTypeError, LinAlgError, ShapeError
 from ...creation import factories
 from ...dispatch.arguments import require_tensors
 from ...dispatch.joint import joint
-from ...lowering.lapack import at_once
+from ...lowering.matrices.at_once import at_once
 from ...ops.expr import scalar
-from ...tensors.arrays import values_of
+from ...tensors.arrays import checked_values
 from ...tensors.batch_levels import whole
 from ...tensors.layout import broadcast_shapes
 from .operands import checked, own_real
@@ -47,8 +47,8 @@ def require_regular(name: str, info) -> None:
     Raises:
         LinAlgError: a matrix has none in one of its rows.
     """
-    orders = values_of(whole(info))
-    if orders.any():
+    orders = checked_values(whole(info))
+    if orders is not None and orders.any():
         place = np.argwhere(orders)[0].tolist()
         raise LinAlgError(
             f"{name}: {f'matrix {place}' if place else 'the matrix'} is singular: row {orders[tuple(place)]} has no pivot."

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Callable, Iterable, NamedTuple, Sequence
 from weakref import ref
 
-from ...graph.saved import count_write
+from ...graph.writes import count_write
 from ...kernels.cpu.build import prepare
 from ...native.plans import LateRecord, Plan
 from ...tensors.storage import Storage

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Iterable, Sequence
 
 from ...base.errors import GraphError
-from ...base.grad_mode import enable_grad, mode, no_grad
+from ...base.grad_mode import mode
+from ...base.mode_contexts import enable_grad, no_grad
 from ...dispatch.launches import need
 from ...graph.edges import Node as GraphNode, requires_grad
 from ...modes.traced import is_traced

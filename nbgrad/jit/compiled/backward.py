@@ -13,7 +13,6 @@ from typing import Any, Callable, Container, NamedTuple, Sequence
 
 from ...base.errors import GraphError
 from ...graph.edges import requires_grad
-from ...ops.core import Elementwise
 from ...tensors.layout import Layout
 from ...tensors.tensor import Tensor
 from ..differentiation.cut import recomputed, saved_values
@@ -90,7 +89,6 @@ class Backward:
         )
         used = {value for node in self.flat.nodes for value in node.values()}
         self.lost = any(copies[value] in used for value in overwritten)
-        self.require_exact(joint)
         inputs = dict(zip(self.flat.inputs, joint.inputs))
         costly = {inputs[copies[value]] for value in overwritten if copies[value] in inputs}
         saved = saved_values(joint.inputs, joint.primal, reads_of(joint), values_in(tuple(joint.roots)), None, costly)
@@ -225,22 +223,9 @@ class Backward:
                 return None
         return latest.program.run(inputs)
 
-    def require_exact(self, joint: Joint) -> None:
-        """Refuse a pass that may round otherwise: where the engine's gradients are row-major, those of calls are as operands are.
-
-        Raises:
-            GraphError: it may, and there is another way.
-        """
-        if self.lost:
-            return
-        for node in joint.reverse:
-            if isinstance(node.op, Elementwise) and not all(value.layout and value.layout.contiguous for value in node.outs):
-                raise GraphError(f"{self.flat.name}: gradients are not in row-major order at {node.name} ({node.line}).")
-
     def program(self, examples: Sequence[Any], wanted: Sequence[int], layouts: Sequence[Layout | None]) -> Program:
         """The pass for cotangents of such layouts."""
         joint = Joint(self.flat, examples, self.kept, layouts)
-        self.require_exact(joint)
         temporaries = joint.roots[len(joint.roots) - len(self.kept) :]
         saved = [*[joint.inputs[k] for k in self.places], *temporaries]
         places = [k if k < self.count else k + self.words for k in wanted]

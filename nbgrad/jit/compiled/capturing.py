@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import is_dataclass
 from itertools import count
-from typing import AbstractSet as Set, Any, Callable, Container, Iterable, NamedTuple
+from types import CodeType
+from typing import AbstractSet as Set, Any, Callable, Container, Iterable, Mapping, NamedTuple
 
 from ...autograd.function_context import FunctionRule
 from ...base.errors import GraphError, InplaceError
-from ...base.grad_mode import enable_grad, mode
+from ...base.grad_mode import mode
+from ...base.mode_contexts import enable_grad
 from ...base.nested import Tree
 from ...graph.edges import Node, edge_of
 from ...graph.saved import freed_backward
@@ -19,10 +21,10 @@ from ...modes.overrides import has_function
 from ...tensors.tensor import Tensor
 from ..arguments.forms import Form, forms_of
 from ..arguments.leaves import names_of_leaves
-from ..arguments.structures import Foreign, flatten, is_value, kinds_in, shared_with
+from ..arguments.structures import Foreign, flatten, flatten_result, is_value, kinds_in, shared_with
 from ..capture.capture import Trace
 from ..capture.tracing import tracing
-from ..guards.external_state import watching
+from ..guards.external_state import calls_watched, watching
 from ..guards.mathematics import followed_functions
 from ..ir.graph import Graph
 from ..ir.qualified_names import class_of
@@ -33,6 +35,7 @@ from ..state.hooks import refuse_hooks_of
 from ..state.rebound_names import States
 from ..state.slots import Exchange
 from ..state.snapshots import Snapshot
+from .handles import find_global
 
 __all__ = ["Captured", "Fixed", "capture_call"]
 
@@ -91,6 +94,7 @@ def capture_call(
     before: Snapshot | None = None,
     selves: Set[int] = frozenset(),
     seen: Container[int] = (),
+    naming: Mapping[int, tuple[CodeType, str]],
 ) -> Captured:
     """A call, captured.
 
@@ -102,6 +106,7 @@ def capture_call(
         follow: whether what ``item`` reads is followed.
         states: what the function keeps in names; ``before``: how those were.
         selves: NOTE [Identities] of identities.py. seen: identities of objects that were there before.
+        naming: see ``calls_watched``.
 
     Raises:
         Foreign: the function returns what is no tensor, number, string, None or another value that never changes.
@@ -124,7 +129,8 @@ def capture_call(
         active.note_arrays(arrays)
         arguments = tree.unflatten(traced)
         active.follows, active.before, modes = follow, before, modes_now()
-        results, structure = run(active, effects, fn, arguments, leaves, states, seen)
+        with calls_watched(naming):
+            results, structure = run(active, effects, fn, arguments, leaves, states, seen)
         refuse_attributes(bare)
         if active.refused is not None:  # which the function has caught
             raise active.refused
@@ -167,7 +173,7 @@ def run(
             states.install(active)
         with followed_functions([] if active.before is None else active.before.functions):
             result = fn(*args, **kwargs)
-        found = flatten(result)
+        found = flatten_result(result, lambda x: bool(x.layout.special))
         if shared_with(result, lambda x: id(x) in seen):
             raise GraphError(
                 "it returns a list, a dict or an object that was there before: a graph cannot hold it. Hint: return a copy."
@@ -204,11 +210,12 @@ def refuse_attributes(bare: list[Tensor]) -> None:
 def refuse_results(results: list, structure: Tree) -> None:
     """Refuse what a compiled call cannot return."""
     for k, x in enumerate(results):
-        if not (isinstance(x, Tensor) or is_value(x)):
+        if not (isinstance(x, Tensor) or is_value(x) or isinstance(x, type) and find_global(x) is x):
             place = structure.places("the result")[k]
             raise Foreign(
                 f"compile: {place} is of type {type(x).__name__}, expected tensors, numbers, strings, None and members of "
-                "enumerations, in tuples, lists, dicts and data classes. Hint: make it outside, of what the function returns."
+                "enumerations, in tuples, lists, dicts and objects that it makes of these. Hint: make it outside, of what the "
+                "function returns."
             )
         if has_function(x):
             place = structure.places("the result")[k]

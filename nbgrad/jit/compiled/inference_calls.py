@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...base.grad_mode import inferring, mode
+from ...base.grad_mode import mode
+from ...base.mode_contexts import inferring
 from ...modes.inference import StandIns, finish_inside, plainly, replaced
 from .special_modes import active_modes, is_observed
 

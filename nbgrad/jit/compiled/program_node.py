@@ -14,9 +14,11 @@ from ...autograd.entry import grad
 from ...base import config
 from ...base.calls import CALLS
 from ...base.errors import GraphError
-from ...base.grad_mode import enable_grad, mode
+from ...base.grad_mode import mode
+from ...base.mode_contexts import enable_grad
 from ...graph.edges import edge_of, number_node, requires_grad
-from ...graph.node import Edge, Node, Rule, blank_node
+from ...graph.node import Edge, Node, blank_node
+from ...graph.rule import Rule
 from ...graph.saved import version_error
 from ...native.handle import native
 from ...tensors.tensor import Tensor

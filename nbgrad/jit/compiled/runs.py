@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
-from ...base.grad_mode import enable_grad
+from ...base.mode_contexts import enable_grad
 from ...base.nested import Tree
 from ...modes.inference import mark_inference
 from ...native.actors import COUNTED, LISTED, SINGLE
@@ -272,7 +272,7 @@ class Run:
 
     def tried(self, inputs: list[Tensor]) -> Any:
         """The result, if native code finds that all is as expected; else ``MISSED``, and who asks looks in Python."""
-        if self.once or not all(each.holds(inputs) for each in self.identities):
+        if self.once or self.guards.members.moved() or not all(each.holds(inputs) for each in self.identities):
             return MISSED
         if self.alone is None:
             if not self.reads_as_captured():  # native code would take the layouts of now for those that are expected

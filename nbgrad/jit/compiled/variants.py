@@ -20,6 +20,7 @@ from ..arguments.structures import kinds_in
 from ..capture.tracing import beginning_again
 from ..execution.costs import Cost
 from ..execution.sequence import Expected
+from ..guards.external_state import may_differ
 from ..guards.guards import Guards
 from ..guards.identities import CLASSES, identities, ones, selves
 from ..ir.graph import Graph
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Variant"]
 
-OUTSIDE = "call it outside, and give the function what it returns"
 KEEPS = "it keeps state in names"
 MOST_ATTEMPTS = 4  # captures that each find more state than the one before
 
@@ -56,7 +56,7 @@ class Variant(Run):
         self.guards = Guards(fn, *others) if known is None else known.again()
         self.guards.keep()
         if self.guards.outside:
-            raise GraphError(f"{self.guards.outside[0]}: may be another one in every call. Hint: {OUTSIDE}.")
+            raise may_differ(self.guards.outside[0])
         self.require_values(numbers, follow)
         self.before = Snapshot(self.guards)
         try:
@@ -126,6 +126,7 @@ class Variant(Run):
                 before=self.before,
                 selves=own,
                 seen=self.guards.seen,
+                naming=self.guards.naming,
             ),
             self.before.put_back,
         )
@@ -172,7 +173,8 @@ class Variant(Run):
         self.words = words_of(self.graph) if live else []
         words = words_of(graph) if live else []
         flags = flags_of([*given, *(value.data for value in graph.constants)], effects.passes)
-        expected = Expected(self.guards.names, self.guards.cells, mode.enabled, flags, self.guards.members.words)
+        members = self.guards.members
+        expected = Expected(self.guards.names, self.guards.cells, mode.enabled, flags, members.words, members.checked)
         kinds = tuple(map(type, given))
         self.assemble(
             Parts(

@@ -8,7 +8,7 @@ from typing import Any, Callable, Sequence
 from ... import engine
 from ...autograd.entry import grad
 from ...base.errors import GraphError, NbgradError
-from ...base.grad_mode import enable_grad, no_grad
+from ...base.mode_contexts import enable_grad, no_grad
 from ...graph.edges import Node as GraphNode
 from ...tensors.layout import Layout
 from ...tensors.tensor import Tensor

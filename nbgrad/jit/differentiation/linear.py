@@ -11,7 +11,7 @@ from typing import Any, Container, Sequence
 import numpy as np
 
 from ...base.errors import GraphError
-from ...base.grad_mode import no_grad
+from ...base.mode_contexts import no_grad
 from ...func.forward import jvp as func_jvp
 from ...tensors.tensor import Tensor
 from ..capture.tracing import tracing

@@ -8,7 +8,8 @@ from ...base.calls import CALLS
 from ...base.errors import GraphError
 from ...base.grad_mode import mode
 from ...graph.edges import Node, requires_grad
-from ...graph.node import Rule, blank_node
+from ...graph.node import blank_node
+from ...graph.rule import Rule
 from ...graph.saved import freed_backward
 from ...native.actors import OBJECT
 from ...native.objects import pack_words

@@ -15,10 +15,11 @@ from ...base.dtypes import WIDTHS, dtype_of
 from ...dispatch.plans import cost, elementwise_code, thread_shares
 from ...kernels.cpu.build import Program, address
 from ...kernels.late import late
+from ...kernels.templates.folds import Fold
 from ...kernels.templates.fused_loop import FOLDED
 from ...kernels.templates.fused_rows import BLOCK, ROOM, STRIP, RowFold, RowStep, Stripped, fused_rows, rows_record, run_step
-from ...kernels.templates.reduce import COLUMN_BLOCK, TILE, Fold, column_parts
-from ...lowering.reduce import folds_of
+from ...kernels.templates.reduce import COLUMN_BLOCK, TILE, column_parts
+from ...lowering.fold_walks import folds_of
 from ...native.plans import MOST_OPERANDS, NUMBER_CODES, LateRecord, known
 from ...ops.core import OPS
 from ...tensors.layout import layout_of

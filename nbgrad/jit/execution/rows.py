@@ -38,7 +38,7 @@ class Folded(NamedTuple):
     Attributes:
         space: of what is folded.
         plan: of the call alone.
-        words: of its record: NOTE [Walks] of lowering/reduce.py.
+        words: of its record: NOTE [Walks] of lowering/fold_walks.py.
     """
 
     space: Space

@@ -70,7 +70,7 @@ class Expected(NamedTuple):
         names, cells: what the program's names hold.
         records: whether the thread records.
         flags: which inputs and constants need a gradient: see ``flags`` there.
-        words: see ``objects`` there.
+        words: see ``objects`` there; ``checked``: those of calls that Python looks at first.
     """
 
     names: list
@@ -78,6 +78,7 @@ class Expected(NamedTuple):
     records: bool
     flags: tuple[int, ...]
     words: np.ndarray = NO_WORDS
+    checked: np.ndarray = NO_WORDS
 
 
 class Addresses:
@@ -174,17 +175,17 @@ def assemble(
         tuple(map(taken, sheet.hosts)),
         room,
     )
-    when = expected.names, expected.cells, expected.words, (int(expected.records), *map(int, expected.flags))
+    flags = int(expected.records), *map(int, expected.flags)
     sources = [step.source for step in sheet.hosts if isinstance(step, Words)]
     where = stopped_of(sources), tuple([memory_on(device) for device in plan.rooms]), tuple(plan.rooms.values())
 
-    def made(modes: list, slow: Callable, recorded: Callable | None) -> tuple[Callable, Callable]:
-        return native.sequence(*what, *when, modes, slow, recorded, mode, *where)
+    def made(words: np.ndarray, modes: list, slow: Callable, recorded: Callable | None) -> tuple[Callable, Callable]:
+        return native.sequence(*what, expected.names, expected.cells, words, flags, modes, slow, recorded, mode, *where)
 
-    call, run = made(special, slow, recorded)
+    call, run = made(expected.words, special, slow, recorded)
 
     def again(slow: Callable, recorded: Callable | None) -> Callable:
-        return made([], slow, recorded)[0]
+        return made(expected.checked, [], slow, recorded)[0]
 
     launches = all(isinstance(step, (Launch, Repeat)) for step in schedule.steps)
     return Assembled(call, run, again, len(schedule.steps), plan.size + sum(plan.rooms.values()), code, launches, known, room)

@@ -17,10 +17,10 @@ from ...dispatch.lowerings import FOLD, LOWERINGS, lowering_of
 from ...dispatch.plans import cost, elementwise_code, thread_shares
 from ...kernels.cpu.build import Program, address
 from ...kernels.late import Code, late
+from ...kernels.templates.folds import Fold
 from ...kernels.templates.fused_loop import BLOCK, FOLDED, ROOM, STRIP, Reached, blocks_of, fused_loop, fused_record, run_step
 from ...kernels.templates.iterate import collapse
-from ...kernels.templates.reduce import Fold
-from ...lowering.reduce import PIECE, SHARED_FROM, WALK_WORDS, ReductionFolds, folds_of, kernel as fold_kernel
+from ...lowering.fold_walks import PIECE, SHARED_FROM, WALK_WORDS, ReductionFolds, folds_of, kernel as fold_kernel
 from ...native.plans import MOST_OPERANDS, NUMBER_CODES
 from ...ops.core import OPS, General
 from ...ops.expr import postorder

@@ -1,8 +1,9 @@
 """What no graph holds, for it is outside of the process or changes by itself: clocks, files, printed text, logs.
 
 NOTE [Outside]: a function that prints or logs while it is captured would do so once. ``watching`` sees that, and the function runs
-as it is. Clocks and files are seen by their names: whoever names them is taken to use them. In steps in Python that a program will
-run itself nothing is printed while it is captured.
+as it is. Clocks and files are seen by their names: whoever names them is taken to use them once it is called, which
+``calls_watched`` sees; a method that keeps a file may stand beside one that is captured. In steps in Python that a program will run
+itself nothing is printed while it is captured.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import io
 import logging
 import sys
 from contextlib import contextmanager
+from enum import Enum
 from queue import SimpleQueue
 from threading import Lock, get_ident
-from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Iterator
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
+from ...base.errors import GraphError
 from ...base.grad_mode import traces
 from ..nodes.rehearsals import rehearsing
 from ..nodes.warnings import put_back_warner, put_warner
@@ -24,7 +27,7 @@ from ..nodes.warnings import put_back_warner, put_warner
 if TYPE_CHECKING:
     from ..capture.capture import Trace
 
-__all__ = ["BUILTINS", "TODAY", "is_calendar", "outside", "watching"]
+__all__ = ["BUILTINS", "TODAY", "calls_watched", "is_calendar", "may_differ", "outside", "watching"]
 
 CLOCKS = "time perf_counter monotonic process_time thread_time localtime gmtime ctime sleep".split()
 FUNCTIONS = {
@@ -36,6 +39,7 @@ FUNCTIONS = {
 RESOURCES = frozenset({"mmap", "sqlite3", "_socket", "socket"})  # modules whose objects are outside of the process, too
 BUILTINS = frozenset({"open", "input", "globals", "eval", "exec"})
 TODAY = frozenset({"now", "utcnow", "today"})  # methods of calendars
+OUTSIDE = "call it outside, and give the function what it returns"
 HINT = "nbgrad.jit.print prints in every call, and leaves the graph whole"
 
 
@@ -45,7 +49,7 @@ def outside(value: Any) -> str:
         return "an open file"
     if type(value) is SimpleQueue:
         return "a queue"
-    if type(value).__module__ in RESOURCES:
+    if type(value).__module__ in RESOURCES and not isinstance(value, Enum):
         return f"a {type(value).__name__} of {type(value).__module__.strip('_')}"
     if not isinstance(value, (BuiltinFunctionType, FunctionType, MethodType)):
         return ""
@@ -67,6 +71,41 @@ def capturing() -> Trace | None:
     """The innermost capture of this thread, if a compiled function is captured."""
     mine = [trace for trace in traces[:] if trace.thread == get_ident()]
     return mine[-1] if mine and mine[0].effects is not None else None
+
+
+def may_differ(name: str) -> GraphError:
+    """Why a function that names something outside is not captured."""
+    return GraphError(f"{name}: may be another one in every call. Hint: {OUTSIDE}.")
+
+
+@contextmanager
+def calls_watched(naming: Mapping[int, tuple[CodeType, str]]) -> Iterator[None]:
+    """While a function is captured which may call such that name what no graph holds: a capture ends before one of these runs.
+
+    Args:
+        naming: their codes and the names, by the codes' identities.
+
+    Raises:
+        GraphError: one is called; or a profiler is there, which would be told of nothing.
+    """
+    if not naming:
+        yield
+        return
+    if sys.getprofile() is not None:
+        raise may_differ(next(iter(naming.values()))[1])
+
+    def see(frame: FrameType, event: str, argument: Any) -> None:
+        found = naming.get(id(frame.f_code)) if event == "call" else None
+        trace = None if found is None else capturing()
+        if found is not None and trace is not None and not trace.depth:
+            trace.refused = may_differ(found[1])
+            raise trace.refused
+
+    sys.setprofile(see)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
 
 
 class Watched:

@@ -15,7 +15,7 @@ import os
 import sys
 import weakref
 from operator import is_
-from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import AbstractSet as Set, Any, Iterator
 
 import numpy as np
@@ -53,7 +53,7 @@ class Guards(Names):
     Attributes:
         others: what it was made of beside the function. tensors, arrays: those among the objects.
         classes: of the program, with those of their attributes that were noted.
-        outside: names of what no graph holds: external_state.py.
+        outside: names of what no graph holds: external_state.py; ``naming``: functions that name such, with the name.
         modules: that are variables or attributes, with those of their names that were noted.
         late: modules that functions import when they run, and that are not there yet.
         own: how many names and collections are those of the function and its ``others``; a capture adds some. ``kept``: ``seen``
@@ -68,6 +68,7 @@ class Guards(Names):
         self.arrays: list[np.ndarray] = []
         self.classes: dict[type, set[str]] = {}
         self.outside: list[str] = []
+        self.naming: dict[int, tuple[CodeType, str]] = {}  # by the identities of codes, which are compared by all that they are
         self.partial: list[Any] = []
         self.calendars: list[type] = []
         self.late: list[str] = []
@@ -230,24 +231,27 @@ class Guards(Names):
         if not follows:
             yield from [member for member in vars(function).values() if isinstance(member, VIEWS)]  # functions by types
             return
-        words = global_names(function.__code__)
-        self.words |= all_names(function.__code__).union(texts(function.__code__), ["for"] * has_loops(function.__code__))
-        self.words |= comparisons(function.__code__)
-        known = function.__globals__
+        code, known = function.__code__, function.__globals__
+        words, spoken = global_names(code), all_names(code)
+        self.words |= spoken.union(texts(code), ["for"] * has_loops(code), comparisons(code))
         self.note_names(known)
         self.members.note_function(function)
         for name in words:
             if name in known:
                 if isinstance(known[name], ModuleType):
-                    yield from self.parts_of_module(known[name], all_names(function.__code__))
-                else:
-                    self.names += (known, name, known[name])
-                    yield known[name]
+                    yield from self.parts_of_module(known[name], spoken, code=code)
+                    continue
+                held = known[name]
+                self.names += (known, name, held)
+                if is_warner(held):
+                    self.naming.setdefault(id(code), (code, "warn"))
+                elif not self.note_outside(held, code):
+                    yield held
             elif name in BUILTINS:
-                self.outside.append(name)
+                self.naming.setdefault(id(code), (code, name))
         for imported in imported_by(function):
             if imported in sys.modules:
-                yield from self.parts_of_module(sys.modules[imported], all_names(function.__code__))
+                yield from self.parts_of_module(sys.modules[imported], spoken, code=code)
             else:
                 self.late.append(imported)
         self.note_names(vars(function))
@@ -257,11 +261,14 @@ class Guards(Names):
         yield function.__defaults__
         yield function.__kwdefaults__
 
-    def parts_of_module(self, module: ModuleType, words: Set[str], within: tuple[ModuleType, ...] = ()) -> Iterator[Any]:
+    def parts_of_module(
+        self, module: ModuleType, words: Set[str], within: tuple[ModuleType, ...] = (), code: CodeType | None = None
+    ) -> Iterator[Any]:
         """What a function may look up in a module, and in modules in there; those of libraries are not followed further.
 
         Args:
             within: modules on the way.
+            code: of the function, where it is one alone that names the module.
         """
         if module in within:
             return
@@ -272,9 +279,10 @@ class Guards(Names):
         for name in sorted(held.keys() & words):
             member = held[name]
             self.names += (held, name, member)
-            self.note_outside(member)
+            if self.note_outside(member, code):
+                continue
             if isinstance(member, ModuleType):
-                yield from self.parts_of_module(member, words, (*within, module))
+                yield from self.parts_of_module(member, words, (*within, module), code)
             elif member is os.getenv:
                 yield os.environ
             elif own or state_reader(member) is not None:
@@ -286,13 +294,16 @@ class Guards(Names):
             self.seen[id(held)] = held
             self.members.note_collection(held, named, attributes)
 
-    def note_outside(self, value: Any) -> None:
-        """See whether it is something that no graph holds."""
+    def note_outside(self, value: Any, code: CodeType | None = None) -> bool:
+        """Whether it is something that no graph holds; ``code``: of the function that names it, and may never run."""
         if is_calendar(value):
             self.calendars.append(value)
         name = outside(value)
-        if name:
+        if name and code is None:
             self.outside.append(name)
+        elif name and code is not None:
+            self.naming.setdefault(id(code), (code, name))
+        return bool(name)
 
     def note_class(self, kind: type) -> None:
         """A class that a function names, or of an object that one names, and what it inherits from."""

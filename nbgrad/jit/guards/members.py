@@ -129,7 +129,8 @@ class Members:
             what anybody may change, and only this program's changes matter.
         read: of ``foreign``, once that is settled, the objects, and how they are read.
         ordered: at which pair the words of orders begin.
-        words: how many pairs follow, of an address and the word that is expected there. For native code.
+        words: how many pairs follow, of an address and the word that is expected there. For native code. ``checked`` are the same
+            words for calls before which Python has compared what is ``awkward``.
     """
 
     def __init__(self) -> None:
@@ -143,7 +144,8 @@ class Members:
         self.foreign: list[tuple[Any, Callable, tuple]] = []
         self.read: list[tuple[Any, Callable]] = []
         self.functions: list[tuple[FunctionType, tuple]] = []
-        self.words, self.ordered = np.zeros(1, np.int64), 0
+        self.words = self.checked = np.zeros(1, np.int64)
+        self.ordered = 0
 
     def note_collection(self, value: Any, named: bool = False, attributes: bool = False) -> None:
         """Let the program depend on what a collection holds; ``named``: as far as the program speaks of it."""
@@ -207,7 +209,7 @@ class Members:
         return made
 
     def moved(self) -> bool:
-        """Whether what objects keep to themselves is not what it was."""
+        """Whether what native code does not compare is not what it was: objects' members, and what they keep to themselves."""
         return any(not equal(read(value), held) for value, read, held in (*self.awkward, *self.foreign))
 
     def settle(self, spoken: set[str], any_name: bool) -> None:
@@ -236,16 +238,19 @@ class Members:
             pairs += [(id(function) + place, 0 if part is None else id(part)) for place, part in zip(PLACES, parts)]
         self.ordered = len(pairs)
         pairs += [pair for each in self.orders for pair in words_of_order(*each)]
-        words = [len(pairs) + bool(self.awkward), *(word for pair in pairs for word in pair)]
-        self.words = np.array([*words, 0, 0])
-        if self.awkward:  # a word that is never as expected
-            self.words[-2:] = self.words.ctypes.data, -1
+        words = [len(pairs), *(word for pair in pairs for word in pair)]
+        # In front of these a pair that is never as expected: of the last word, -1, where the number of pairs is.
+        self.words = np.array([len(pairs) + 1, 0, *words, -1])
+        self.words[1] = self.words.ctypes.data + self.words.nbytes - 8
+        self.checked = self.words[2:]
+        if not self.awkward:
+            self.words = self.checked
 
     def hold(self, spoken: set[str]) -> bool:
         """Whether all is as it was; what does not matter is taken for that from now on."""
         if self.changed(spoken):
             return False
-        expected = self.words[2::2]
+        expected = self.checked[2::2]
         for k, each in enumerate(self.sizes):
             if len(each.value) != each.count:
                 each.count = expected[k] = len(each.value)
@@ -256,7 +261,7 @@ class Members:
             cache[1] = expected[k] = misses(cache[0])[0]
         found = [pair for each in self.orders for pair in words_of_order(*each)]
         if found:
-            self.words[1 + 2 * self.ordered :][: 2 * len(found)] = [word for pair in found for word in pair]
+            self.checked[1 + 2 * self.ordered :][: 2 * len(found)] = [word for pair in found for word in pair]
         return True
 
     def changed(self, spoken: set[str]) -> str:

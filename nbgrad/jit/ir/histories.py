@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any, Iterator
 
 from ...base.calls import CALLS
-from ...base.grad_mode import enable_grad, mode, no_grad, special
+from ...base.grad_mode import mode, special
+from ...base.mode_contexts import enable_grad, no_grad
 from ...graph.edges import Edge, edge_of, requires_grad
 from ...graph.task import target
 from ...modes.interpreters import is_marked

@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import Any, Iterator
 
 from ...base.calls import CALLS
-from ...batch.tensors import movement_behind
+from ...batch.movements import movement_behind
 from ...ops.core import OPS, Elementwise, Movement, Op
 from .ir import CONTROLS, Control
 
 __all__ = ["control_nodes", "gives_several", "operation_names", "operation_of"]
 
-# How derived operations are called: Elementwise.cotangent_operation, and behind_batch of batch/tensors.py.
+# How derived operations are called: Elementwise.cotangent_operation, and behind_batch of batch/movements.py.
 COTANGENT, BATCHED = "_backward", "batched_"
 # The modules that make control nodes, beside those that every capture imports.
 MAKERS = (

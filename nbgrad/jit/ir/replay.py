@@ -7,7 +7,8 @@ from typing import Any, Sequence
 
 from ...base.calls import CALLS
 from ...base.errors import ArgumentError, GraphError
-from ...base.grad_mode import no_grad, traces
+from ...base.grad_mode import traces
+from ...base.mode_contexts import no_grad
 from ...creation.allocation import new_full
 from ...modes.traced import capture_of_thread
 from ...tensors.tensor import Tensor

@@ -20,7 +20,8 @@ from typing import Any, Callable, Sequence
 from ...base.calls import CALLS
 from ...base.grad_mode import mode
 from ...engine import call_tensor_hook, hook_result, hooked_meanwhile, retain, settle, state, watchers
-from ...graph.node import Hooks, Node, NodeMeta, RemovableHandle
+from ...graph.hooks import Hooks, NodeMeta, RemovableHandle
+from ...graph.node import Node
 from ...graph.task import GraphTask
 from ...modes.traced import mark, unseen
 from ...tensors.layout import Layout

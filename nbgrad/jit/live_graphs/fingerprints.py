@@ -9,7 +9,8 @@ from typing import Any, Callable
 from ...base.bounded import keep
 from ...graph.collecting import Collector, spelled
 from ...graph.edges import Edge
-from ...graph.node import AccumulateGrad, Node, NodeMeta
+from ...graph.hooks import NodeMeta
+from ...graph.node import AccumulateGrad, Node
 from ...graph.saved import Guarded, freed_backward, tensors_in, with_tensors
 from ...graph.task import target
 from ...native.handle import native

@@ -16,12 +16,12 @@ import numpy as np
 
 from ...base import config
 from ...base.calls import CALLS
-from ...base.grad_mode import inference_mode
+from ...base.mode_contexts import inference_mode
 from ...base.nested import map_leaves
 from ...creation.allocation import new_full
 from ...dispatch.launches import need
 from ...forward.tangents import ALL_LEVELS, sight
-from ...graph.saved import without_hooks
+from ...graph.saved_hooks import without_hooks
 from ...modes.batched import Batched
 from ...modes.overrides import FunctionMode
 from ...modes.traced import unseen

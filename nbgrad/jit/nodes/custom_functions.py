@@ -18,7 +18,8 @@ from ...autograd.returned_tensors import mark_final
 from ...base.calls import CALLS
 from ...base.dtypes import DType
 from ...base.errors import GraphError
-from ...base.grad_mode import enable_grad, mode, no_grad, special
+from ...base.grad_mode import mode, special
+from ...base.mode_contexts import enable_grad, no_grad
 from ...creation.numpy_exchange import from_numpy
 from ...dispatch.launches import need
 from ...graph.edges import next_seq, requires_grad

@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, Any, Callable
 
-from ...base.grad_mode import no_grad
+from ...base.mode_contexts import no_grad
 from ...dispatch.launches import need
 from ...graph.edges import next_seq
 from ...modes.traced import capture_of_thread, unmark

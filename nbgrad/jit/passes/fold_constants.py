@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.dtypes import float32, float64
 from ...base.errors import NbgradError
-from ...base.grad_mode import no_grad
+from ...base.mode_contexts import no_grad
 from ...ops.core import Elementwise, Movement
 from ...tensors.layout import Layout
 from ...tensors.tensor import Tensor

@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator, Sequence
 
 from ...base.calls import CALLS
 from ...base.errors import GraphError
-from ...base.grad_mode import enable_grad, no_grad
+from ...base.mode_contexts import enable_grad, no_grad
 from ...creation.allocation import new_full
 from ...creation.sequences import arange
 from ...dispatch.launches import need

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence
 
 from ...base.errors import GraphError
-from ...base.grad_mode import no_grad
+from ...base.mode_contexts import no_grad
 from ...base.nested import flatten
 from ...graph.edges import is_leaf_edge, requires_grad
 from ...modes.numbers import FOLLOWED, Number, plain_number

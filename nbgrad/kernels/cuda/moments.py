@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import cache
 
 from ..monoids import add_carried, carried_total, merge_carried
-from ..templates.reduce import deviation_of, variance_of
+from ..templates.variances import deviation_of, variance_of
 from .accumulators import Accumulator, Around
 
 __all__ = ["AROUND_MEAN", "absorb_moments", "merge_moments", "variance_accumulator"]

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Callable
 
 from ...base.dtypes import WIDTHS
-from .reduce import compile_kernel
+from ..texts import fill_template
 
 __all__ = ["counting_loop", "insertion_loop", "precedes"]
 
@@ -214,10 +214,10 @@ def precedes(rank, value, behind):
 @cache
 def counting_loop(name: str, memory: str) -> Callable:
     """``kernel(start, stop, args)`` of one of ``LOOPS``."""
-    return compile_kernel(HEAD + LOOPS[name][1:], f"{name} {memory}", {"at_IN": f"at_{memory}", "IN": memory})
+    return fill_template(HEAD + LOOPS[name][1:], f"{name} {memory}", {"at_IN": f"at_{memory}", "IN": memory})
 
 
 @cache
 def insertion_loop(memory: str) -> Callable:
     """``kernel(start, stop, args)``: where values may stand in sorted lines; NaN counts as the greatest number."""
-    return compile_kernel(INSERTION, f"insertion {memory}", {"at_IN": f"at_{memory}", "SIZE": WIDTHS[memory]})
+    return fill_template(INSERTION, f"insertion {memory}", {"at_IN": f"at_{memory}", "SIZE": WIDTHS[memory]})

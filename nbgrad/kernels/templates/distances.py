@@ -13,7 +13,7 @@ from functools import cache
 from typing import Callable
 
 from ..texts import in_dtype, run_text
-from .lapack import BRING
+from .lapack_helpers import BRING
 
 __all__ = ["distance_kernel"]
 

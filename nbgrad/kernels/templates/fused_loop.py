@@ -20,7 +20,8 @@ import struct
 from typing import Any, NamedTuple
 
 from ..late import Code
-from .reduce import Fold, bound
+from .folds import Fold
+from .reduce import bound
 
 __all__ = ["BLOCK", "FOLDED", "ROOM", "STRIP", "Reached", "absorb_blocks", "blocks_of", "fused_loop", "fused_record", "run_step"]
 

@@ -20,8 +20,8 @@ from functools import cache
 from typing import Callable
 
 from ...base.dtypes import WIDTHS
+from ..texts import fill_template
 from .keys import KEY_TYPES
-from .reduce import compile_kernel
 from .softmax import SHORT
 
 __all__ = ["loss_loop"]
@@ -156,7 +156,7 @@ def kernel(start, stop, args):
 def loss_loop(name: str, dtype: str) -> Callable:
     """``kernel(start, stop, args)``; operands: row cotangents or losses, scores, targets, as far as there are any."""
     scores = {"cross_entropy_rows_backward": 3, "cross_entropy_rows_both": 4}.get(name, 2)
-    return compile_kernel(
+    return fill_template(
         LOOPS[name],
         f"{name} {dtype}",
         {

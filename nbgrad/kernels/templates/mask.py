@@ -15,7 +15,7 @@ from functools import cache
 from typing import Callable
 
 from ...base.dtypes import WIDTHS
-from .reduce import compile_kernel
+from ..texts import fill_template
 
 __all__ = ["masked_loop", "positions_loop"]
 
@@ -95,11 +95,11 @@ MASKED = {
 @cache
 def positions_loop(memory: str) -> Callable:
     """``kernel(start, stop, args)``: where elements of a type are not zero; one unit of work."""
-    return compile_kernel(POSITIONS, f"positions {memory}", {"at_IN": f"at_{memory}", "SIZE": WIDTHS[memory]})
+    return fill_template(POSITIONS, f"positions {memory}", {"at_IN": f"at_{memory}", "SIZE": WIDTHS[memory]})
 
 
 @cache
 def masked_loop(name: str, bits: str) -> Callable:
     """``kernel(start, stop, args)`` of one of ``MASKED``, for elements of so many bytes; one unit of work."""
     text, names = MASKED[name]
-    return compile_kernel(text, f"masked {name} {bits}", {**names, "at_IN": f"at_{bits}"})
+    return fill_template(text, f"masked {name} {bits}", {**names, "at_IN": f"at_{bits}"})

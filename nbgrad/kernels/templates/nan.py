@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from .reduce import compile_kernel
+from ..texts import fill_template
 
 __all__ = ["nan_loop"]
 
@@ -27,4 +27,4 @@ def kernel(start, stop, args):
 @cache
 def nan_loop(dtype: str) -> Callable:
     """``kernel(start, stop, args)`` over numbers that lie side by side."""
-    return compile_kernel(SEARCH, f"nan {dtype}", {"at_IN": f"at_{dtype}"})
+    return fill_template(SEARCH, f"nan {dtype}", {"at_IN": f"at_{dtype}"})

@@ -12,7 +12,8 @@ from functools import cache
 from typing import Callable
 
 from ...base.dtypes import WIDTHS
-from .reduce import TILE, compile_kernel
+from ..texts import fill_template
+from .reduce import TILE
 
 __all__ = ["SCANS", "pick_loop", "place_loop", "repeat_loop", "running_logsumexp_loop", "scan_loop", "shift_loop"]
 
@@ -169,7 +170,7 @@ def scan_loop(name: str, source: str, acc: str, out: str, by_columns: bool, is_l
     indent = "\n" + " " * (16 if by_columns else 12)
     body = indent.join(steps).replace("ACC", cast)
     stores = indent.join([f"out[j + {k} * by] = {value.replace('OF', operation)}" for k, value in enumerate(stored)])
-    return compile_kernel(
+    return fill_template(
         template,
         f"scan {name} {source} {out} {by_columns} {is_long}",
         {
@@ -192,29 +193,29 @@ def scan_loop(name: str, source: str, acc: str, out: str, by_columns: bool, is_l
 @cache
 def running_logsumexp_loop(memory: str) -> Callable:
     """``kernel(start, stop, args)``: running logarithms of sums; needs ``exp`` and ``log`` of float64."""
-    return compile_kernel(LOGSUMEXP, f"running_logsumexp {memory}", {"at_IN": f"at_{memory}", "IN": memory, "SIZE": WIDTHS[memory]})
+    return fill_template(LOGSUMEXP, f"running_logsumexp {memory}", {"at_IN": f"at_{memory}", "IN": memory, "SIZE": WIDTHS[memory]})
 
 
 @cache
 def repeat_loop(bits: str) -> Callable:
     """``kernel(start, stop, args)``: every row of so many elements repeated; one unit of work."""
-    return compile_kernel(REPEAT, f"repeat {bits}", {"p_T": f"p_{bits}"})
+    return fill_template(REPEAT, f"repeat {bits}", {"p_T": f"p_{bits}"})
 
 
 @cache
 def pick_loop(bits: str) -> Callable:
     """``kernel``: the elements at an index along the dimension; the fifth word is their number."""
-    return compile_kernel(PICK, f"pick {bits}", {"MOVE": GATHER, "p_T": f"p_{bits}"})
+    return fill_template(PICK, f"pick {bits}", {"MOVE": GATHER, "p_T": f"p_{bits}"})
 
 
 @cache
 def place_loop(bits: str) -> Callable:
     """``kernel``: zeros, with elements put at an index along the dimension; no index may come twice."""
     text = PICK.replace("        for k in range(count):", CLEAR + "        for k in range(count):")
-    return compile_kernel(text, f"place {bits}", {"MOVE": SCATTER, "p_T": f"p_{bits}"})
+    return fill_template(text, f"place {bits}", {"MOVE": SCATTER, "p_T": f"p_{bits}"})
 
 
 @cache
 def shift_loop(bits: str) -> Callable:
     """``kernel``: elements moved by the fifth word along the dimension; zeros come in."""
-    return compile_kernel(SHIFT, f"shift {bits}", {"p_T": f"p_{bits}"})
+    return fill_template(SHIFT, f"shift {bits}", {"p_T": f"p_{bits}"})

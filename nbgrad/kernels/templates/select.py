@@ -20,8 +20,9 @@ from functools import cache
 from typing import Callable
 
 from ...base.dtypes import WIDTHS
+from ..texts import fill_template
 from .keys import KEY_TYPES, integer_keys, key_max, key_min
-from .reduce import TILE, compile_kernel
+from .reduce import TILE
 
 __all__ = ["MOST_BEST", "MOST_SORTED", "best_loop", "order_loop", "rank_of", "running_loop"]
 
@@ -264,14 +265,14 @@ def order_loop(memory: str, ranks: str, search: str) -> Callable:
         "FLOAT": {"int32": "float32", "int64": "float64"}.get(memory),
     }
     text = ORDER.replace("        FOUND\n", SEARCHES[search][1:])
-    return compile_kernel(text, f"order {search} {memory} {ranks}", names)
+    return fill_template(text, f"order {search} {memory} {ranks}", names)
 
 
 @cache
 def best_loop(memory: str, ranks: str) -> Callable:
     """``kernel(start, stop, args)``: the positions of the ``k`` elements of greatest ``rank``, best first; a unit is a row."""
     names = {"at_ACC": f"at_{ranks}", "at_IN": f"at_{memory}", "SIZE": WIDTHS[memory]}
-    return compile_kernel(BEST, f"best {memory} {ranks}", names)
+    return fill_template(BEST, f"best {memory} {ranks}", names)
 
 
 @cache
@@ -287,4 +288,4 @@ def running_loop(memory: str, ranks: str, by_columns: bool, values: bool) -> Cal
     }
     text = RUNNING if by_columns else RUNNING_LINE
     text = text.replace("VALUES", (COLUMN_VALUES if by_columns else "values[r] = value") if values else "pass")
-    return compile_kernel(text, f"running {memory} {ranks} {by_columns} {values}", names)
+    return fill_template(text, f"running {memory} {ranks} {by_columns} {values}", names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Callable
 
-from .reduce import compile_kernel
+from ..texts import fill_template
 
 __all__ = ["sequence_loop", "COUNT", "LINE"]
 
@@ -36,6 +36,6 @@ def kernel(start, stop, args):
 @cache
 def sequence_loop(name: str, kind: str, dtype: str) -> Callable:
     """``kernel(start, stop, args)`` that computes in ``kind`` and stores elements of ``dtype``."""
-    return compile_kernel(
+    return fill_template(
         LOOPS[name], f"{name} {kind} {dtype}", {"p_T": f"p_{dtype}", "p_KIND": f"p_{kind}", " T(": f" {dtype}(", "KIND": kind}
     )

@@ -22,8 +22,9 @@ from functools import cache
 from typing import Callable
 
 from ...base.dtypes import WIDTHS
+from ..texts import fill_template
 from .keys import KEY_CONSTANTS, KEY_TYPES, float_of_max, key_max, least_key
-from .reduce import TILE, compile_kernel
+from .reduce import TILE
 
 __all__ = [
     "SHORT",
@@ -262,7 +263,7 @@ def softmax_loop(name: str, dtype: str, by_columns: bool) -> Callable:
     other = 3 if name.endswith("backward") else 2
     text = HEAD + body
     # ``T(`` is the cast; ``at_T`` the pointer.
-    return compile_kernel(
+    return fill_template(
         text,
         f"{name} {dtype} {by_columns}",
         {

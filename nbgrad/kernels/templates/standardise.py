@@ -19,7 +19,7 @@ from typing import Any, Callable, NamedTuple
 
 from ...base.dtypes import WIDTHS
 from ..prims import fma, where
-from .reduce import compile_kernel
+from ..texts import fill_template
 from .softmax import shifted
 
 __all__ = ["Rows", "names_of", "standardise_loop"]
@@ -240,7 +240,7 @@ def standardise_loop(rows: Rows, dtype: str) -> Callable:
     size = WIDTHS[dtype]
     words: dict[str, Any] = {"SIZE": size, "AT_ONCE": AT_ONCE, "BYTES_OF_TOTALS": 8 * AT_ONCE, "BYTES": AT_ONCE * size}
     words |= {"CACHED": CACHED, "at_T": f"at_{dtype}", " T(": f" {dtype}(", "(T(": f"({dtype}("}
-    return compile_kernel(HEAD + indent(loop, "    "), label, words)
+    return fill_template(HEAD + indent(loop, "    "), label, words)
 
 
 def of_few_rows(rows: Rows, of_row: str, elements: str) -> str:

@@ -17,7 +17,7 @@ from ...dispatch.device_lowerings import on_host
 from ...dispatch.lowerings import lowering
 from ...kernels.cuda.cusolver import SMALL, solvers
 from ...tensors.tensor import Tensor
-from ..decompositions import exponential_of
+from ..matrices.functions import exponential_of
 from .solvers import (
     Matrices,
     address_of,

@@ -15,7 +15,7 @@ from ...kernels.cuda.steps import ERRORS, Step, Steps, Workspace
 from ...kernels.cuda.templates import strided_grid
 from ...ops import shapes
 from ...tensors.layout import broadcast_shapes, layout_of
-from ..index_walks import along_walk
+from ..index_forms import along_walk
 from .index_walks import one_index, read_steps
 from .registry import lowering
 from .softmax import gapless

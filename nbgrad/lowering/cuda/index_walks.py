@@ -25,7 +25,9 @@ from ...kernels.cuda.templates import Template, collapse, index_source, strided_
 from ...ops import shapes
 from ...ops.core import OPS
 from ...tensors.layout import Layout, layout_of
-from ..index_walks import IndexWalk, check_index_dtype, points_of, points_walk, range_text
+from ..index_checks import check_index_dtype, range_text
+from ..index_forms import points_of, points_walk
+from ..index_walks import IndexWalk
 from .orders import Keys, sort_steps
 
 __all__ = ["Values", "Walk", "one_index", "point_walk", "read_steps", "write_steps"]

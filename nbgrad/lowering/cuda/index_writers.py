@@ -18,7 +18,7 @@ from ...tensors.arrays import values_of
 from ...tensors.layout import Layout, layout_of
 from ...tensors.storage import CPU, wrap_array
 from ...tensors.tensor import native, new_tensor
-from ..index_walks import copied_layout, counting_rows_walk
+from ..index_forms import copied_layout, counting_rows_walk
 from ..index_writers import WRITERS_ON_GPU, check_fill, check_rows, check_same_dtype, check_source, scalar_values
 from .index_walks import Values, Walk, point_walk, write_steps
 from .indexing import along, flat, rows

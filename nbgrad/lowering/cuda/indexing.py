@@ -7,7 +7,8 @@ from ...dispatch.device_fills import zeros_step
 from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand, work
 from ...ops import shapes
 from ...tensors.layout import Layout
-from ..index_walks import along_walk, check_index_dtype, flat_walk, rows_walk
+from ..index_checks import check_index_dtype
+from ..index_forms import along_walk, flat_walk, rows_walk
 from ..indexing import zeros_layout
 from .index_walks import Values, Walk, one_index, point_walk, read_steps, write_steps
 from .registry import lowering

@@ -193,7 +193,7 @@ def used(parts: Sequence[Part | None]) -> list[tuple[int, Part]]:
 @lowering("flip_dims")
 def _flip(op, layouts, attributes):
     (x,) = layouts
-    out, part = flipped_part(op, x, attributes["dims"])
+    out, part = flipped_part(x, attributes["dims"])
     return (out,), place_steps(out, used([part]), zero=False)
 
 

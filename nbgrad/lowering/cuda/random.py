@@ -84,7 +84,7 @@ def chosen_on_gpu(weights: Tensor, numbers: Tensor, count: int, replacement: boo
     size = weights.layout.shape[1]
     if not replacement:
         order = CALLS["argsort"](CALLS["neg"](CALLS["div"](weights, numbers)), 1, False, True)
-        return CALLS["slice"](order, 1, 0, count)
+        return CALLS["contiguous"](CALLS["slice"](order, 1, 0, count))
     totals = CALLS["scan_sum"](weights, 1, None, False)
     found = CALLS["insertion_places"](totals, CALLS["mul"](numbers, CALLS["slice"](totals, 1, size - 1, size)), True)
     # The product may round up to the total, beyond the last index that has a weight.

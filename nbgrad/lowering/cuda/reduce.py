@@ -32,7 +32,10 @@ from ...kernels.cuda.steps import Place, Step, Steps, Workspace, operand, out as
 from ...kernels.cuda.templates import WARP, ceil_div
 from ...ops.core import General
 from ...tensors.layout import Layout, layout_of
-from ..reduce import FoldWalk, extremum_dims, folded, merged, summed_over, traced_sum, variance_dims, walk_of
+from ..extremum_places import extremum_dims
+from ..fold_walks import FoldWalk, merged, walk_of
+from ..reduce import folded, summed_over, traced_sum
+from ..variances import variance_dims
 from .registry import lowering
 
 __all__ = ["Folding", "fold_steps", "kept_first", "memory_name", "program_step"]

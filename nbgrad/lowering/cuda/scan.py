@@ -19,7 +19,8 @@ from ...kernels.cuda.steps import Place, Step, Steps, Workspace, out as result
 from ...kernels.cuda.templates import BLOCK, Template, ceil_div
 from ...ops.shapes import wrap
 from ...tensors.layout import Layout
-from ..reduce import in_dtype, split_at
+from ..lines import split_at
+from ..reduce import in_dtype
 from ..scan import pick_split, require_running_order, running_dim, scan_call, scan_split
 from .reduce import memory_name
 from .registry import lowering

@@ -8,8 +8,9 @@ from ...kernels.cuda.steps import Steps, operand, out
 from ...ops.shapes import wrap
 from ...tensors.layout import Layout, layout_of
 from ...tensors.overlap import overlaps_itself
-from ..index_walks import along_walk, check_index_dtype
-from ..scatter import _scatter_to_view, walk_to
+from ..index_checks import check_index_dtype
+from ..index_forms import along_walk
+from ..scatter import scatter_to_view, walk_to
 from .index_walks import one_index
 from .index_writers import Write, copied_and_written, target_of
 from .registry import lowering
@@ -47,10 +48,10 @@ def _scatter_to_part(op, layouts, attributes):
     x, src = layouts
     target = x.like() if op.name == "as_strided_scatter" or x.conj or x.neg or not x.dense else x
     if not x.dense and op.name == "as_strided_scatter":
-        return _scatter_to_view
+        return scatter_to_view
     shape, strides, offset = op.part(target, *attributes.values())
     if overlaps_itself(shape, strides):
-        return _scatter_to_view
+        return scatter_to_view
     if shape != src.shape:
         raise ShapeError(f"{op.name}: src has shape {list(src.shape)}, expected {list(shape)}.")
     part = layout_of(target.dtype, shape, strides, target.device)

@@ -27,7 +27,8 @@ from ...tensors.gpu import storage_of, used_by_current
 from ...tensors.heaps import heap_on
 from ...tensors.layout import Layout, layout_of
 from ...tensors.tensor import Tensor, new_tensor
-from ..decompositions import no_factor, require_matrices
+from ..matrices.requirements import require_matrices
+from ..matrices.systems import no_factor
 
 __all__ = [
     "Matrices",
@@ -141,7 +142,7 @@ def numbers(x: Tensor) -> np.ndarray:
 
 
 def packed(*parts: Tensor) -> Tensor:
-    """Parts in a row: ``parts_of`` of ops/decompositions.py. The first one has matrices."""
+    """Parts in a row: ``parts_of`` of ops/matrices/parts.py. The first one has matrices."""
     batch = parts[0].layout.shape[:-2]
     flat = [copied(x).reshape((*batch, math.prod(x.layout.shape[len(batch) :]))) for x in parts]
     return CALLS["cat"](flat, -1)
@@ -158,7 +159,7 @@ def solver(*names: str, square: bool = True, fits: Callable[..., bool] | None = 
     def register(function: Callable) -> Callable:
         def run(op: Any, tensors: tuple, attributes: dict) -> Any:
             for x in tensors:
-                require_matrices(op.public, x, square and x is tensors[0])
+                require_matrices(op.public, x.layout, square and x is tensors[0])
             layouts = [x.layout for x in tensors]
             if not all(x.numel for x in layouts):
                 return of_nothing(op, layouts, attributes)

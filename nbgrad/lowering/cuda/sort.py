@@ -120,7 +120,7 @@ def check_ordered(op: str, x: Layout) -> None:
 
 
 def sorted_lines(
-    op: str, x: Layout, dim: int, descending: bool, first: int, count: int, shape: tuple[int, ...]
+    x: Layout, dim: int, descending: bool, first: int, count: int, shape: tuple[int, ...]
 ) -> tuple[tuple[Layout, ...], Steps]:
     """Of the order along a dimension ``count`` places from ``first`` on, in the shape of the result."""
     result, space = x.like(int64, shape), Workspace()
@@ -159,7 +159,7 @@ def _argsort(op, layouts, attributes):
     (x,) = layouts
     check_ordered("argsort", x)
     dim = wrap("argsort", attributes["dim"], x.ndim)
-    return sorted_lines("argsort", x, dim, bool(attributes["descending"]), 0, x.shape[dim] if x.ndim else 1, x.shape)
+    return sorted_lines(x, dim, bool(attributes["descending"]), 0, x.shape[dim] if x.ndim else 1, x.shape)
 
 
 @lowering("top_indices")
@@ -171,10 +171,10 @@ def _top_indices(op, layouts, attributes):
     if not 0 <= k <= size:
         raise RangeError(f"topk: k = {k}, expected 0 to {size}, the size of dimension {dim}.")
     shape = (*x.shape[:dim], int(k), *x.shape[dim + 1 :]) if x.ndim else ()
-    return sorted_lines("topk", x, dim, bool(attributes["largest"]), 0, int(k) if x.ndim else 1, shape)
+    return sorted_lines(x, dim, bool(attributes["largest"]), 0, int(k) if x.ndim else 1, shape)
 
 
-def found_in_order(op: str, x: Layout, dim: int, search: str, ignore: bool) -> tuple[tuple[Layout, ...], Steps]:
+def found_in_order(x: Layout, dim: int, search: str, ignore: bool) -> tuple[tuple[Layout, ...], Steps]:
     """One element of each line, the dimension kept."""
     result, space = x.like(int64, kept_shape(x.shape, (dim,), True) if x.ndim else ()), Workspace()
     if not result.numel or not x.numel:
@@ -194,7 +194,7 @@ def _median_indices(op, layouts, attributes):
     dim = wrap("median", attributes["dim"], x.ndim)
     if x.ndim and not x.shape[dim]:
         raise DimError(f"median: dimension {dim} of {list(x.shape)} has no elements.")
-    return found_in_order("median", x, dim, "median", bool(attributes["ignore_nan"]))
+    return found_in_order(x, dim, "median", bool(attributes["ignore_nan"]))
 
 
 @lowering("mode_indices")
@@ -204,4 +204,4 @@ def _mode_indices(op, layouts, attributes):
     dim = wrap("mode", attributes["dim"], x.ndim)
     if x.ndim and not x.shape[dim] and all(size for d, size in enumerate(x.shape) if d != dim):
         raise DimError(f"mode: dimension {dim} of {list(x.shape)} has no elements.")
-    return found_in_order("mode", x, dim, "mode", False)
+    return found_in_order(x, dim, "mode", False)

@@ -13,7 +13,7 @@ from ...base.errors import LinAlgError
 from ...creation import factories
 from ...kernels.cuda.cusolver import SMALL, solvers
 from ...tensors.tensor import Tensor
-from ..decompositions import not_finite
+from ..matrices.requirements import not_finite
 from .solvers import Matrices, adjoint_of, by_columns, copied, numbers, packed, solver, turned
 
 __all__: list[str] = []

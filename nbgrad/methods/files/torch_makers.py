@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from ...base.dtypes import DTYPES, DType, uint8
 from ...base.errors import NotSupportedError
 from ...tensors import memory_format
-from ...tensors.storage import Storage
+from ...tensors.storage import META, Storage
 from ...tensors.tensor import Parameter, Tensor, is_sparse
 from .archive import damaged
 from .makers import MAKERS, Maker, checked_layout, kind_of, leaf_of, maker, tensor_on
 from .names import STORAGES
+from .storage_bytes import blank_storage
 
 __all__ = ["StorageKind", "TypedStorage"]
 
@@ -78,6 +79,18 @@ def rebuild_tensor_v3(
     dtype = storage.dtype if dtype is None else dtype
     with_bits = checked_layout(dtype, size, stride, storage.storage.device, bool(lazy.get("conj")), bool(lazy.get("neg")))
     return tensor_on(Tensor, storage.storage, with_bits, offset * dtype.itemsize, bool(needs_grad))
+
+
+@maker("torch._utils._rebuild_meta_tensor_no_storage")
+def rebuild_meta_tensor(dtype: Any, size: Any, stride: Any, needs_grad: Any) -> Tensor:
+    """A tensor of which there are no elements, wherever others go."""
+    if type(dtype) is not DType:
+        raise TypeError("no dtype")
+    from ...tensors.gpu import extent
+
+    layout = checked_layout(dtype, size, stride, META)
+    nbytes = extent(layout) * dtype.itemsize
+    return tensor_on(Tensor, blank_storage(nbytes, dtype, META), layout, 0, bool(needs_grad))
 
 
 @maker("torch._utils._rebuild_parameter")

@@ -16,7 +16,7 @@ from ...base.size import Size
 from ...graph.edges import requires_grad
 from ...kernels.cpu.disk import replacing
 from ...tensors.batch_levels import leave_graph
-from ...tensors.storage import Device, Storage
+from ...tensors.storage import META, Device, Storage
 from ...tensors.tensor import Parameter, Tensor, is_sparse
 from ..pickled_hooks import warn_if_has_hooks
 from .archive import ArchiveWriter
@@ -89,6 +89,13 @@ class Writer(pickle._Pickler):
     def rebuilt(self, x: Tensor, needs_grad: bool) -> tuple[Name, tuple]:
         """torch's function that makes a tensor on a storage, and its arguments."""
         layout = x.layout.plain()
+        if layout.device is META:  # which has nothing to store
+            return named("torch._utils", "_rebuild_meta_tensor_no_storage"), (
+                layout.dtype,
+                layout.shape,
+                layout.strides,
+                needs_grad,
+            )
         entry = self.entry(x._storage_, layout.dtype)
         args: tuple = (entry, x._offset_ // layout.dtype.itemsize, layout.shape, layout.strides, needs_grad, OrderedDict())
         lazy = {name: True for name in ("conj", "neg") if getattr(layout, name)}

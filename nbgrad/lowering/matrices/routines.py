@@ -1,35 +1,23 @@
-"""Which kernel of ``templates/lapack`` is launched for matrices of given layouts, and where its results go."""
+"""Which routine of LAPACK an operation is, for matrices of given layouts: its sizes, letters, results and memory.
+
+``launch`` of launches.py makes a launch of it.
+"""
 
 from __future__ import annotations
 
-import math
 import struct
-from functools import cache, wraps
-from typing import Any, Callable, NamedTuple
+from functools import cache
+from typing import Callable, NamedTuple
 
 import numpy as np
 
-from ..base.bounded import keep
-from ..base.dtypes import DType, float64, int32, int64
-from ..base.grad_mode import mode, special
-from ..dispatch.device_lowerings import are_on_gpu
-from ..dispatch.lowerings import GeneralPlan
-from ..graph.edges import requires_grad
-from ..kernels.cpu.blas import PREFIX, find, is_wide, lapack, use_one_thread
-from ..kernels.cpu.build import Program, address
-from ..kernels.templates.lapack import lapack_kernel
-from ..native.plans import PARALLEL, pack_record
-from ..tensors.layout import Layout, layout_of
-from ..tensors.tensor import Tensor, native
-
-__all__ = ["WELL_CONDITIONED", "at_once", "launch", "went_well"]
+from ...base.dtypes import DType, int32, int64
+from ...kernels.cpu.blas import lapack
+from ...tensors.layout import Layout
 
 ROW_MAJOR, UPPER, LOWER, AS_GIVEN, TURNED, PLAIN, UNIT = 101, 121, 122, 111, 112, 131, 132
-REAL = ("float32", "float64")
 # Up to which condition (in the 1-norm) the inverse gives cofactors to 1e-4 and 1e-10.
 WELL_CONDITIONED = {"float32": 1000, "complex64": 1000, "float64": 1000000, "complex128": 1000000}
-# Of three factors of this size the interpreter's lock is dropped.
-LARGE = 1 << 20
 
 
 class Routine(NamedTuple):
@@ -80,23 +68,6 @@ def workspace_size(name: str, dtype: str, arguments: tuple) -> int:
     return -(-int(answer) // 16) * 16
 
 
-def address_of(function: str, dtype: str) -> int:
-    """Where a function is; 0 if there is none."""
-    if function.startswith("cblas_"):
-        return find(f"cblas_{PREFIX[dtype]}{function[6:]}")
-    return find(f"{PREFIX[dtype]}{function}_")
-
-
-@cache
-def addresses(functions: tuple[str, ...], dtype: str) -> tuple[int, ...] | None:
-    """Where functions are; None unless all of them are there."""
-    found = tuple([address_of(name, dtype) for name in functions])
-    if 0 in found:
-        return None
-    use_one_thread()
-    return found
-
-
 def strided(layout: Layout) -> tuple[int, int]:
     """Elements between the rows and between the columns of a matrix."""
     return layout.strides[-2], layout.strides[-1]
@@ -108,166 +79,6 @@ def by_rows(layout: Layout) -> int | None:
     down, across = strided(layout)
     return max(down, columns, 1) if across == 1 and (down >= columns or rows <= 1) else None
 
-
-def launch(name: str, layouts: tuple[Layout, ...], attributes: dict, flat: bool = False) -> GeneralPlan | None:
-    """The launch of a routine; None where it has to be done in another way.
-
-    Its results are the parts, or with ``flat`` one that has them in a row; then the report of each matrix, and memory to work in.
-    """
-    first, dtype = layouts[0], layouts[0].dtype.name
-    batch = first.shape[:-2]
-    if dtype not in REAL or not all(is_plain(x, first) for x in layouts):
-        return None
-    made = ROUTINES[name](layouts, **attributes)
-    found = None if made is None else addresses(made.functions, dtype)
-    if made is None or found is None:
-        return None
-    outs, places = results(made, first, flat and len(made.parts) > 1)
-    words = [
-        *made.sizes,
-        min(made.sizes[:2]),
-        made.work,
-        made.integers,
-        *made.letters,
-        1,
-        *strides_of(layouts, 0),
-        *strides_of(layouts, 1),
-        int(is_wide()),
-        *made.flags,
-        *found,
-        *[0] * (4 - len(found)),
-    ]
-    for place in (*places, *[(0, 0, 0)] * (3 - len(places)), (len(outs) + 1, 0, 4)):
-        words += place
-    words += [len(outs) + 2, len(outs) + 3, len(batch), *batch]
-    for d in range(len(batch)):
-        words += [*(x.strides[d] * x.dtype.itemsize for x in layouts), *[0] * (3 - len(layouts))]
-    m, n, k = made.sizes
-    size, units = first.dtype.itemsize, math.prod(batch)
-    work = 2 * (m * n * size + 64) + made.work * size + made.more + 256
-    kernel, bindings = lapack_kernel(made.name, dtype)
-    report, memory = layout_of(int32, batch, None, first.device), layout_of(float64, (-(-work // 8),), None, first.device)
-    record = pack_record(
-        address(Program(made.name, kernel, "float64", bindings)),
-        units,
-        units,
-        len(outs) + 2,
-        (0,) * len(layouts),
-        PARALLEL if m * n * max(k, min(m, n)) >= LARGE else 0,
-        struct.pack(f"{len(words)}q", *words),
-    )
-    return GeneralPlan(record, (*(out.template for out in outs), report.template, memory.template), layouts)
-
-
-def is_plain(x: Layout, first: Layout) -> bool:
-    """Whether memory can be read as it lies, matrix for matrix beside those of the first operand."""
-    ndim = first.ndim - 2
-    return not (x.conj or x.neg or x.special) and x.numel > 0 and x.shape[:ndim] == first.shape[:ndim] and x.device is first.device
-
-
-def strides_of(layouts: tuple[Layout, ...], which: int) -> tuple[int, int]:
-    """Elements between the rows and columns of an operand; a vector is a column."""
-    if which >= len(layouts):
-        return 0, 0
-    x = layouts[which]
-    return (x.strides[-2], x.strides[-1]) if x.ndim == layouts[0].ndim else (x.strides[-1], 0)
-
-
-def results(made: Routine, first: Layout, flat: bool) -> tuple[list[Layout], list[tuple[int, int, int]]]:
-    """The layouts of the results, and for every part which of them it is in, where, and how far from one matrix to the next."""
-    batch = first.shape[:-2]
-    if not flat:
-        outs = [layout_of(dtype, (*batch, *shape), None, first.device) for shape, dtype in made.parts]
-        return outs, [(1 + k, 0, math.prod(shape) * dtype.itemsize) for k, (shape, dtype) in enumerate(made.parts)]
-    dtype = made.parts[0][1]
-    sizes = [math.prod(shape) * dtype.itemsize for shape, _ in made.parts]
-    out = layout_of(dtype, (*batch, sum(sizes) // dtype.itemsize), None, first.device)
-    return [out], [(1, sum(sizes[:k]), sum(sizes)) for k in range(len(sizes))]
-
-
-# ---- calls of one launch -----------------------------------------------------------------------------------------------
-
-
-def went_well(out: tuple) -> bool:
-    """Whether LAPACK had nothing to say of any matrix."""
-    said = out[-2]._storage_.array
-    return not (said[0] if said.size == 1 else said.any())
-
-
-def key_of(args: tuple, named: dict) -> tuple:
-    """By which a launch is found: layouts, and values with their types."""
-    parts: list = [x.layout if isinstance(x, Tensor) else (x, type(x)) for x in args]
-    if named:
-        parts += [(name, x.layout if isinstance(x, Tensor) else (x, type(x))) for name, x in named.items()]
-    return tuple(parts)
-
-
-def at_once(choose: Callable) -> Callable:
-    """A composite all of whose results are one launch, where nothing is recorded and no special mode is active.
-
-    NOTE [At once]: with a gradient, the formula runs as it is written: an operation with all parts in a row, whose views are
-    taken. Both are the same kernel, so the numbers are the same bits. What a launch reports (a singular matrix) is the formula's to
-    say. ``choose`` takes the arguments: ``(routine, operands, attributes, finish)``, or None where it is more than a launch;
-    ``finish`` makes of the results, the reports and the memory behind them what the function returns.
-    """
-
-    def decorate(formula: Callable) -> Callable:
-        table: dict = {}
-        fresh, found = native.fresh, table.get
-
-        def prepare(args, named):
-            key = key_of(args, named)
-            if key in table:
-                return table[key]
-            ready = None
-            args = [x.detach() if isinstance(x, Tensor) else x for x in args]  # which are told apart, also if they were one
-            named = {name: x.detach() if isinstance(x, Tensor) else x for name, x in named.items()}
-            chosen = choose(*args, **named)
-            if chosen is not None and not are_on_gpu([x.layout for x in chosen[1]]):
-                name, operands, attributes, finish = chosen
-                plan = launch(name, tuple([x.layout for x in operands]), attributes)
-                given = [*enumerate(args), *named.items()]
-                order = tuple([next(place for place, value in given if value is x) for x in operands])
-                if plan is not None:
-                    ready = plan, None if order == tuple(range(len(args))) else order, finish
-            keep(table, key, ready)
-            if len(args) == 1 and not named:
-                keep(table, args[0].layout, ready)
-            return ready
-
-        @wraps(formula)
-        def call(*args, **named):
-            if special:
-                return formula(*args, **named)
-            try:
-                ready = found(args[0].layout if len(args) == 1 and not named else key_of(args, named), ABSENT)
-            except (AttributeError, IndexError, TypeError):
-                return formula(*args, **named)
-            if ready is ABSENT:  # the formula checks the arguments; what it returns may differ in the last bits
-                out = formula(*args, **named)
-                ready = prepare(args, named)
-                if ready is None:
-                    return out
-            if ready is None:
-                return formula(*args, **named)
-            plan, order, finish = ready
-            operands = args if order is None else [named[k] if type(k) is str else args[k] for k in order]
-            if mode.enabled:
-                for x in operands:
-                    if x._needs_grad_ and requires_grad(x):
-                        return formula(*args, **named)
-            out = fresh(plan, *operands)
-            return finish(out) if went_well(out) else formula(*args, **named)
-
-        return call
-
-    return decorate
-
-
-ABSENT: Any = object()
-
-
-# ---- routines ----------------------------------------------------------------------------------------------------------
 
 ROUTINES: dict[str, Callable] = {}
 
