@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import *  # noqa: F403
+from .datasets import T as _T_co
 from .fetch import _DatasetKind
 from .passes import LoaderIterator as _BaseDataLoaderIter, SerialIterator as _SingleProcessDataLoaderIter
 from .workers import ParallelIterator as _MultiProcessingDataLoaderIter
@@ -21,6 +22,7 @@ __all__ = [
     "_DatasetKind",
     "_MultiProcessingDataLoaderIter",
     "_SingleProcessDataLoaderIter",
+    "_T_co",
     "_collate_fn_t",
     "_worker_init_fn_t",
 ]
