@@ -38,6 +38,12 @@ __all__ = [
     "_nn",
     "_is_fwd_grad_enabled",
     "_is_multithreading_enabled",
+    "_jit_override_can_fuse_on_cpu",
+    "_jit_override_can_fuse_on_gpu",
+    "_jit_set_nvfuser_enabled",
+    "_jit_set_profiling_executor",
+    "_jit_set_profiling_mode",
+    "_jit_set_texpr_fuser_enabled",
     "_log_api_usage_once",
     "_set_fwd_grad_enabled",
     "_will_engine_execute_node",
@@ -59,3 +65,12 @@ def _get_tracing_state() -> None:
 
 def _log_api_usage_once(event: str) -> None:
     """Nothing is reported to anybody."""
+
+
+def _jit_set_profiling_executor(enabled: bool) -> bool:
+    """Nothing is set, nor by its neighbours: compiled functions are not interpreted. What was set is False."""
+    return False
+
+
+_jit_set_profiling_mode = _jit_set_texpr_fuser_enabled = _jit_set_nvfuser_enabled = _jit_set_profiling_executor
+_jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = _jit_set_profiling_executor
