@@ -320,6 +320,33 @@ def test_pool(compare, name):
     compare(f"{name} 32x16x32x32, forward and backward", both(backward_of(loss, x)), budget=0.8)
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("shape", [(2, 3, 8, 8), (8, 32, 56, 56)], ids=str)
+def test_grid_sample(compare, mode, shape):
+    """Elements between those of images, at places that are drawn, and the cotangents of both."""
+    x = RNG.normal(size=shape).astype(np.float32)
+    grid = RNG.uniform(-1.1, 1.1, size=(shape[0], *shape[2:], 2)).astype(np.float32)
+
+    def loss(lib, x, grid):
+        found = lib.nn.functional.grid_sample(x, grid, mode, align_corners=False)
+        return (found * found).sum()
+
+    compare(f"grid_sample {mode} {'x'.join(map(str, shape))}, forward and backward", both(backward_of(loss, x, grid)), budget=1)
+
+
+@pytest.mark.parametrize("sizes", [(50, 16, 20, 20), (150, 8, 5000, 30)], ids=str)
+def test_ctc_loss(compare, sizes):
+    """Steps, sequences, classes, and classes of a target."""
+    steps, count, classes, length = sizes
+    x = RNG.normal(size=(steps, count, classes)).astype(np.float32)
+    targets = RNG.integers(1, classes, size=(count, length))
+
+    def loss(lib, x):
+        return lib.nn.functional.ctc_loss(x, lib.asarray(targets), (steps,) * count, (length,) * count)
+
+    compare(f"ctc_loss {'x'.join(map(str, sizes))}, forward and backward", both(backward_of(loss, x)), budget=0.8)
+
+
 # A norm of rows or channels, and the shapes of its operand and of its parameters.
 NORMS = {
     "batch_norm 32x16x32x32": (lambda F, x, *affine: F.batch_norm(x, None, None, *affine, True), (32, 16, 32, 32), (16,), 2),

@@ -79,7 +79,7 @@ _install_operation_namespaces()
 # Modules that are imported when they are first asked for; of public paths of one name the places stand in namespaces.py.
 _lazy = {
     **{name: name for name in ("nn", "optim", "func", "jit", "testing", "cuda", "linalg", "special", "backends", "distributions")},
-    **{name: name for name in ("amp", "array_api", "cpu", "fft", "integrate", "interop", "multiprocessing", "safetensors")},
+    **{name: name for name in ("amp", "array_api", "cpu", "fft", "fx", "integrate", "interop", "multiprocessing", "safetensors")},
     **{name: name for name in ("quasirandom", "signal", "sparse", "version", "__config__")},
     **{path: place for path, place in _places.items() if place and "." not in path},
 }

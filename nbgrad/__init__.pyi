@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, overload
 from . import (
     _C as _C, amp as amp, array_api as array_api, autograd as autograd, backends as backends, cache as cache, cpu as cpu,
-    cuda as cuda, distributions as distributions, fft as fft, func as func, graph as graph, integrate as integrate,
+    cuda as cuda, distributions as distributions, fft as fft, func as func, fx as fx, graph as graph, integrate as integrate,
     interop as interop, jit as jit, linalg as linalg, multiprocessing as multiprocessing, nn as nn, optim as optim,
     quasirandom as quasirandom, safetensors as safetensors, signal as signal, sparse as sparse, special as special,
     testing as testing, utils as utils, version as version,
@@ -193,7 +193,7 @@ from .tensors.storage import Device, Device as device
 from .tensors.streams import Event as Event, Stream as Stream
 from .tensors.tensor import Parameter as Parameter, Tensor as Tensor
 from .tensors.untyped import UntypedStorage as UntypedStorage
-from .utilities import distributed as distributed, futures as futures, fx as fx, hub as hub, types as types
+from .utilities import distributed as distributed, futures as futures, hub as hub, types as types
 from .utilities.futures import Future as Future
 from .utilities.scripting import ScriptFunction as ScriptFunction, ScriptModule as ScriptModule
 from .utilities.symbols import (

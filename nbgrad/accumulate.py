@@ -32,6 +32,7 @@ from .base.locks import new_rlock
 from .dispatch.inplace import inplace_plan
 from .graph import node as nodes
 from .graph.collecting import Collector
+from .graph.cotangents import ENGINE_ALONE
 from .graph.edges import grad_dtype_of
 from .ops.core import OPS
 from .tensors.layout import Layout, layout_of
@@ -40,18 +41,6 @@ from .tensors.tensor import Tensor, is_sparse, meta_of, native
 __all__ = ["accumulate", "grad_layout", "enforce_grad_layout_policy"]
 
 
-def counted(leaf: Tensor | None, g: object) -> int:
-    """What ``accumulate`` sees of a gradient."""
-    return getrefcount(g)
-
-
-def alone(leaf: Tensor | None, g: object, task: None) -> int:
-    """What ``accumulate`` sees of a gradient that nobody but the engine's ``settle`` holds."""
-    return counted(leaf, g)
-
-
-# The engine's parameter, ours and getrefcount's argument; the first alone since Python 3.14, where callees borrow variables.
-ENGINE_ALONE = alone(None, object(), None)
 OWN_STORAGE = 2  # the tensor's slot and the argument
 OWN_ARRAY = 2  # the storage's slot and the argument
 

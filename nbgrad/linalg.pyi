@@ -4,8 +4,8 @@ from builtins import bool as _bool, int as _int
 from .base.dtypes import DType
 from .base.errors import LinAlgError as LinAlgError
 from .composites.linalg.results import (
-    EigResult, EighResult, InverseWithInfo, LUFactors, LUFactorsWithInfo, LUResult, LstsqResult, QRResult, SVDResult, SlogdetResult,
-    SolveWithInfo, WithInfo,
+    EigResult, EighResult, InverseWithInfo, LDLFactors, LDLFactorsWithInfo, LUFactors, LUFactorsWithInfo, LUResult, LstsqResult,
+    QRResult, SVDResult, SlogdetResult, SolveWithInfo, WithInfo,
 )
 from .tensors.members import Array, Ints, Number
 from .tensors.tensor import Tensor
@@ -35,6 +35,13 @@ def inv(A: Array, *, out: Tensor | None = None) -> Tensor: """The inverse of squ
 def inv_ex(A: Array, *, check_errors: _bool = False, out: Tensor | None = None) -> InverseWithInfo:
     """(inverse, info) of square matrices; of singular ones the inverse is NaN, and info the first row without a pivot, from 1
     on."""
+def ldl_factor(A: Array, *, hermitian: _bool = False, out: Tensor | None = None) -> LDLFactors:
+    """(LD, pivots) of symmetric matrices, or with ``hermitian`` of Hermitian ones: what ``ldl_solve`` takes."""
+def ldl_factor_ex(A: Array, *, hermitian: _bool = False, check_errors: _bool = False,
+                  out: Tensor | None = None) -> LDLFactorsWithInfo:
+    """(LD, pivots, info) of ``ldl_factor``; info is the first step, counted from 1, without a pivot, else 0."""
+def ldl_solve(LD: Array, pivots: Tensor, B: Tensor, *, hermitian: _bool = False, out: Tensor | None = None) -> Tensor:
+    """The X with A @ X = B, from what ``ldl_factor(A, hermitian=hermitian)`` returns."""
 def lstsq(A: Array, B: Tensor, rcond: Number | None = None, *, driver: str | None = None, out: Tensor | None = None) -> LstsqResult:
     """(solution, residuals, rank, singular_values) of the X that minimises the length of A @ X - B."""
 def lu(A: Array, *, pivot: _bool = True, out: Tensor | None = None) -> LUResult:

@@ -17,6 +17,7 @@ AccumulateGrad like any leaf.
 from __future__ import annotations
 
 from functools import lru_cache
+from sys import getrefcount
 from typing import Any, Callable, NamedTuple, Sequence
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
@@ -26,6 +27,7 @@ from .base.calls import CALLS
 from .base.errors import InplaceError, ShapeError
 from .base.grad_mode import mode
 from .graph import edges as graph
+from .graph.cotangents import ENGINE_ALONE
 from .graph.edges import Node, edge_of, is_leaf_edge, note_retained, number_node
 from .graph.node import blank_node
 from .graph.rule import Rule
@@ -342,22 +344,27 @@ def copy_slices_backward(node: Node, g, create_graph: bool):
             f"CopySlices: the cotangent has shape {list(g.layout.shape)}, the tensor that was written to had "
             f"{list(base_layout.shape)}: it was given another one (.data) since. Hint: assign data of that shape."
         )
-    total = CALLS["clone_like"](g, base_layout)
+    # The memory of a cotangent that nobody else can see is written over; a node with hooks may have shown it.
+    mine = not create_graph and g.layout is base_layout and node._meta_ is None and getrefcount(g) <= ENGINE_ALONE
+    total = g if mine and native.is_unseen(g) else CALLS["clone_like"](g, base_layout)
     region = geometry.of(total)
-    cotangents = write._backward_(write, CALLS["clone"](region), create_graph)
-    if len(write._edges_) == 1:
-        cotangents = (cotangents,)
-    own, others = (
-        (None, cotangents)
-        if self_slot is None
-        else (cotangents[self_slot], (*cotangents[:self_slot], *cotangents[self_slot + 1 :]))
-    )
+    reads = not create_graph and write._rule_.only_reads
+    found = write._backward_(write, region if reads else CALLS["clone"](region), create_graph)
+    cotangents = (found,) if len(write._edges_) == 1 else found
+    own = None if self_slot is None else cotangents[self_slot]
+    others = [x for k, x in enumerate(cotangents) if k != self_slot] if len(node._edges_) > 1 else ()
+    if reads and others:
+        others = [apart_from(region, x) for x in others]
     if own is None:
         CALLS["zero_"](region)
-    else:
+    elif own is not region:
         CALLS["copy_"](region, own)
-    result = (total, *others)
-    return result[0] if len(node._edges_) == 1 else result
+    return (total, *others) if others else total
+
+
+def apart_from(region: Tensor, x: Tensor | None) -> Tensor | None:
+    """A cotangent on memory of its own, if it lies in that of the region, which is written to."""
+    return CALLS["clone"](x) if x is not None and x._storage_ is region._storage_ else x
 
 
 class StridedPlace(NamedTuple):
@@ -370,6 +377,12 @@ class StridedPlace(NamedTuple):
     def of(self, base: Tensor) -> Tensor:
         """The same part of a tensor with the base's layout."""
         return CALLS["as_strided_from"](base, *self)
+
+
+@lru_cache(maxsize=1024)
+def place_of(layout: Layout, offset: int) -> StridedPlace:
+    """The place of a view of that layout, so many bytes behind the first element of its base."""
+    return StridedPlace(layout.shape, layout.strides, offset // layout.dtype.itemsize)
 
 
 class Replayed(NamedTuple):
@@ -391,7 +404,7 @@ def region_in(base: Tensor, x: Tensor) -> StridedPlace | Replayed:
     """Where the view ``x`` lies in its base."""
     own, layout = base.layout, x.layout
     if own.dtype is layout.dtype and own.conj is layout.conj and own.neg is layout.neg:
-        return StridedPlace(layout.shape, layout.strides, (x._offset_ - base._offset_) // layout.dtype.itemsize)
+        return place_of(layout, x._offset_ - base._offset_)
     steps = tuple(chain_of(x._meta_))
     return Replayed(origin_in(base, x, steps), steps)
 

@@ -72,7 +72,7 @@ LAYERS = (
     ("testing", "comparisons"),
     ("__init__", "the public names"),
     (
-        "nn optim amp linalg special fft signal data distributions multiprocessing sparse integrate quasirandom safetensors "
+        "nn fx optim amp linalg special fft signal data distributions multiprocessing sparse integrate quasirandom safetensors "
         "interop array_api utilities",
         "written in the public names",
     ),
@@ -341,6 +341,9 @@ TABLES = {
     ("sparse.elements", "_name"): "functions that are 0 at 0, which sparse tensors have by their values",
     ("sparse.folds", "_name"): "norms that zeros add nothing to",
     ("array_api.elements", "(ceil, floor, round, trunc)"): "the standard's functions of integers, which torch has of floats alone",
+    ("func.functional", "PLAIN"): "torch's choice of functions that it writes in Python",
+    ("fx.codegen", "BINARY"): "how texts of graphs write the operators of Python",
+    ("fx.codegen", "STATEMENTS"): "how texts of graphs write the operators of Python",
     ("jit.guards.mathematics", "OTHERS"): "functions of Python's math that are left to it",
     ("jit.passes.fold_constants", "ARITHMETIC"): "the four operations of numbers, whose kernels take a number as a tensor of it",
     ("jit.passes.forward_identities", "COPIES"): "laws of numbers, which a pass knows, not facts that calls need",
@@ -361,9 +364,13 @@ TABLES = {
     ("kernels.templates.losses", "LOOPS"): "texts of loops, by the kernels' names",
     ("kernels.templates.mask", "MASKED"): "texts of loops, by the kernels' names",
     ("kernels.templates.adaptive_pool", "TEXTS"): "texts of loops, by the kernels' names",
+    ("kernels.templates.paths", "FIRST_ROWS"): "how much memory the kernels use, by their names",
+    ("kernels.templates.paths", "TEXTS"): "texts of loops, by the kernels' names",
     ("kernels.templates.pool", "TEXTS"): "texts of loops, by the kernels' names",
+    ("kernels.templates.sampling", "BODIES"): "bodies of loops, by the operations that launch them",
     ("kernels.templates.select", "SEARCHES"): "texts of searches in sorted lines",
     ("kernels.templates.softmax", "(SOFTMAX, LOG_SOFTMAX, LOGSUMEXP, SOFTMAX_BACKWARD, LOG_SOFTMAX_BACKWARD)"): "names of kernels",
+    ("lowering.sampling", "STEPS"): "what operations are in others where no kernel takes them",
     ("lowering.sort", "SUITS"): "for which lines a search is a kernel",
     ("methods.foreach", "FORMS"): "torch's choice of functions of lists, and what they take besides",
     ("methods.foreach", "OUT_OF_PLACE_ONLY"): "torch's choice",

@@ -691,3 +691,36 @@ def test_phases_are_not_asked_for_in_a_batch_of_cotangents():
 def test_pinv_of_no_matrices():
     """Tolerances come one a matrix: none for none."""
     assert nbgrad.linalg.pinv(nbgrad.ones(0, 2, 1, 3), rtol=nbgrad.ones(0, 2)).shape == (0, 2, 3, 1)
+
+
+# ---- L D L^T of indefinite matrices ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("dtype", [nbgrad.float64, nbgrad.complex128])
+def test_systems_of_indefinite_matrices(dtype, hermitian):
+    """Symmetric or Hermitian ones, with pivots of two rows, in batches that broadcast; differentiable by the right side."""
+    x = nbgrad.tensor(np.random.default_rng(0).normal(size=(2, 4, 4)) * (1 - np.eye(4))).to(dtype)
+    x = x + 1j * x.tril() @ x if dtype.is_complex else x
+    x = x + (x.mH if hermitian else x.mT)
+    x = x - x.diagonal(0, -2, -1).diag_embed()  # so that no single row is a pivot at first
+    factors, pivots = linalg.ldl_factor(x, hermitian=hermitian)
+    assert (pivots < 0).any() and not factors.triu(1).any()
+    right = nbgrad.tensor(np.random.default_rng(1).normal(size=(4, 3))).to(dtype).requires_grad_()
+    assert (x @ linalg.ldl_solve(factors, pivots, right, hermitian=hermitian)).allclose(right.expand(2, 4, 3))
+    solved = lambda right: linalg.ldl_solve(factors, pivots, right, hermitian=hermitian)
+    assert nbgrad.autograd.gradcheck(solved, (right,), check_forward_ad=True)
+
+
+def test_factors_of_singular_and_of_no_rows():
+    """The first step without a pivot, or an error; factors have no derivative, and of wrong pivots nothing is computed."""
+    assert linalg.ldl_factor_ex(nbgrad.zeros(3, 3)).info.item() == 1
+    assert linalg.ldl_factor_ex(nbgrad.zeros(2, 0, 0)).info.tolist() == [0, 0]
+    with pytest.raises(nbgrad.LinAlgError, match="^linalg.ldl_factor: D is singular, in step 1"):
+        linalg.ldl_factor(nbgrad.zeros(3, 3))
+    factors, pivots = linalg.ldl_factor(nbgrad.eye(3).requires_grad_())
+    with pytest.raises(nbgrad.NotSupportedError, match="no derivative by the matrix"):
+        factors.sum().backward()
+    for wrong in ([1, 2, 4], [0, 2, 3], [1, 2, -3], [-1, -1, -3]):
+        with pytest.raises(nbgrad.ShapeError, match="expected rows from 1 to 3"):
+            linalg.ldl_solve(factors.detach(), nbgrad.tensor(wrong), nbgrad.ones(3, 1))

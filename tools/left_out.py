@@ -52,7 +52,7 @@ TEXT = """
 distributed.* nn.parallel.comm nn.parallel.DistributedDataParallelCPU is_distributed
 = no process groups, no copies of a model: `distributed` says that there are none, `nn.DataParallel` is its module
 
-fx export classes ops.* compiler.assume_constant_result compiler.config compiler.*_backend compiler.*_cache_artifacts
+export classes ops.* compiler.assume_constant_result compiler.config compiler.*_backend compiler.*_cache_artifacts
 compiler.CacheInfo compiler.*guard* compiler.list_backends compiler.load_compiled_function compiler.nested_compile_region
 compiler.NestedCompileRegionOptions compiler.set_stance compiler.substitute_in_graph compiler.wrap_numpy
 library.Library library.impl library.define library.fallthrough_kernel library.register_autocast
@@ -60,7 +60,7 @@ library.register_torch_dispatch library.OpOverload library.get_kernel library.*t
 = graphs and operations are made otherwise: `compile`, `jit.trace`, `declare`; there is one compiler
 
 Script* *Script* jit.*Traced* jit.Tracing* jit.*flatbuffer* jit.frontend jit.fuser jit.*onednn* jit.export_opnames
-jit.trace_module jit.set_module jit.run_frozen_optimizations jit.last_executed_optimized_graph jit.CompilationUnit jit.Error
+jit.trace_module jit.set_module jit.run_frozen_optimizations jit.last_executed_optimized_graph jit.CompilationUnit
 jit.Future CompilationUnit *Type Capsule IODescriptor AliasDb Argument ArgumentSpec CompleteArgumentSpec Block CallStack
 Code ConcreteModuleTypeBuilder ErrorReport ExecutionPlan FileCheck FunctionSchema Graph GraphExecutorState JITException Lite*
 *Logger LoggerBase Node ModuleDict ParameterDict BufferDict OperatorInfo StaticModule TracingState Use Value Gradient

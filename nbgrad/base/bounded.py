@@ -22,7 +22,10 @@ def keep(table: dict, key: Any, value: Any, most: int = MOST_PLANS) -> Any:
 def keep_plan(table: dict, key: Any, plan: Any, most: int = MOST_PLANS) -> Any:
     """``keep`` of a plan in a table that lives as long as the program, so that the collector need not see the key."""
     conceal(key)
-    return keep(table, key, plan, most)
+    if len(table) >= most:
+        table.clear()
+    table[key] = plan
+    return plan
 
 
 class Plans(dict):
@@ -41,9 +44,14 @@ class Plans(dict):
         self.make, self.most = make, most
 
     def __missing__(self, key):
-        plan = self.made(key)
+        plan = self.make(key)
         if plan is None:
             raise KeyError(key)
+        # ``keep_plan`` without its frame (benchmarks/test_overhead.py: a shape never seen before).
+        conceal(key)
+        if len(self) >= self.most:
+            self.clear()
+        self[key] = plan
         return plan
 
     def made(self, key: Any, kept_as: Any = None) -> Any:

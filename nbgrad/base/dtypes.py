@@ -7,7 +7,7 @@ widened to float32 when they are loaded and narrowed when they are stored; bool 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import ml_dtypes
 import numpy as np
@@ -161,15 +161,18 @@ _ALIASES = {
     "cdouble": complex128,
 }
 _default = float32
-_dependent: list[dict] = []
+_dependent: list[Any] = []
 
 
 # What ``dtype_of`` takes: a dtype, NumPy's or Python's type of the same kind, a name.
 DTypeLike: TypeAlias = "DType | np.dtype | type | str"
 
 
-def of_default_dtype(table: dict) -> dict:
-    """A table of plans in which the default dtype may be contained: emptied when another one is set."""
+T = TypeVar("T")
+
+
+def of_default_dtype(table: T) -> T:
+    """A table or list of plans in which the default dtype may be contained: emptied when another one is set."""
     _dependent.append(table)
     return table
 

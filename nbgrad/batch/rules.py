@@ -284,6 +284,16 @@ def recurrent(call: Call, batch: Batch) -> Any:
     return tuple([parted(x) if x.layout.ndim > 1 else x for x in made])
 
 
+@batch_kind("more samples")
+def more_samples(call: Call, batch: Batch) -> Any:
+    """The batch is more samples, which are the first dimension of all operands and of the result."""
+    wholes = [batch.full(x) for x in call.operands]
+    count = math.prod(wholes[0].layout.shape[: batch.depth + 1])
+    joined = [CALLS["reshape"](x, (count, *x.layout.shape[batch.depth + 1 :])) for x in wholes]
+    made = CALLS[call.op.name](*joined, **call.attributes)
+    return batch.wrap(CALLS["reshape"](made, (*wholes[0].layout.shape[: batch.depth + 1], *made.layout.shape[1:])))
+
+
 @batch_kind("in steps")
 def in_steps(call: Call, batch: Batch) -> Any:
     """By other operations, which have rules."""

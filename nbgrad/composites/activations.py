@@ -9,7 +9,7 @@ from ..base.errors import DTypeError, ShapeError
 from ..ops.core import composite
 from ..ops.expr import scalar
 from ..ops.shapes import wrap
-from ..ops.variants import of_integers
+from ..ops.variants_of_activations import of_integers
 
 __all__: list[str] = []
 

@@ -58,12 +58,12 @@ class ElementwisePlans(Plans):
 
     def copied(self, key: Any) -> ElementwisePlan | None:
         """The plan of a call that differs from a known one in its shape alone; None of any other."""
-        if type(key) is tuple:
-            one, other = key if len(key) == 2 else (None, None)
-            pattern, layout = self.patterns.get(pattern_key(one, other)), one if type(one) is Layout else other
-            return None if pattern is None else pattern.resized(cast(Layout, layout))
-        pattern = self.patterns.get(key.kind) if type(key) is Layout else None
-        return None if pattern is None else pattern.resized(key)
+        if type(key) is Layout:  # as in most calls
+            pattern = self.patterns.get(key.kind)
+            return None if pattern is None else pattern.resized(key)
+        one, other = key if type(key) is tuple and len(key) == 2 else (None, None)
+        pattern, layout = self.patterns.get(pattern_key(one, other)), one if type(one) is Layout else other
+        return None if pattern is None else pattern.resized(cast(Layout, layout))
 
     def find(self, operands: tuple) -> ElementwisePlan:
         """The plan for these operands.
@@ -131,14 +131,14 @@ class Pattern:
         dtype: of the result.
         operands: of the plan: None for a Python number.
         mixed: whether there is one.
-        subsets: the length of ``backs``.
+        subsets: what ``backs`` of a copy begins as.
     """
 
     late: LateRecord | None
     __slots__ = ("shared", "build", "late", "dtype", "operands", "mixed", "subsets")
 
     def __init__(self, plan: ElementwisePlan):
-        self.dtype, self.subsets = plan.outs[0].layout.dtype, len(plan.backs)
+        self.dtype, self.subsets = plan.outs[0].layout.dtype, [None] * len(plan.backs)
         self.operands, self.mixed = plan.operands, None in plan.operands
         self.shared = object.__new__(ElementwisePlan)
         for slot in ("record", "op", "compute", "records", "reduced", "kinds"):
@@ -154,7 +154,7 @@ class Pattern:
         dtype, operands = self.dtype, self.operands
         out = layout if dtype is layout.dtype else layout_of(dtype, layout.shape, None, layout.device)
         operands = tuple([x and layout for x in operands]) if self.mixed else (layout,) * len(operands)
-        return self.build((out.template,), operands, operands, [None] * self.subsets)
+        return self.build((out.template,), operands, operands, self.subsets[:])
 
 
 @cache

@@ -10,7 +10,8 @@ import math
 from functools import cache
 from typing import Any, Callable
 
-from ..base.bounded import keep
+from ..base import bounded
+from ..base.bounded import keep_plan
 from ..base.calls import CALLS
 from ..base.dtypes import DType, dtype_of
 from ..base.errors import ShapeError
@@ -45,7 +46,7 @@ class ElementwiseRule(SavingRule):
     Attributes:
         results: their cotangents as expressions of ``g``, operands and ``out``.
         computed: the results that are not ``g`` itself; those need a kernel.
-        saved_names: what the computed results mention.
+        saved_names: what the computed results mention; ``saved_places``: which operands they are, -1 of the result.
         frees: whether a pass without retain_graph frees the node.
     """
 
@@ -60,6 +61,7 @@ class ElementwiseRule(SavingRule):
         self.computed = tuple(dict.fromkeys(r for r in self.results if r is not symbol("g")))
         mentioned = set().union(*(r.symbols() for r in self.computed)) - {"g"}
         self.saved_names = tuple(name for name in (*op.operands, "out") if name in mentioned)
+        self.saved_places = tuple(-1 if name == "out" else op.operands.index(name) for name in self.saved_names)
         # A number is no saved tensor; torch has made one of it only where it stands for an operand that may be a tensor.
         frees = any(name in ("x", "y") or not self.is_number(name) for name in self.saved_names)
         self.frees = free_all if frees and len(self.saved_names) > NODE_SAVES else frees
@@ -67,7 +69,7 @@ class ElementwiseRule(SavingRule):
         params = (("g", False), *((name, booleans.get(name, False)) for name in self.saved_names))
         self.formula = Formula(f"{op.name}_backward", params, self.computed)
         # Whether steps of a half type would be rounded on the way.
-        self.patterns = Patterns(self.new_back_plan, lambda plan: lambda inputs, *parts: Plan(*parts), f"{op.name} backward")
+        self.patterns = Patterns(self.new_back_plan, lambda plan: lambda inputs, *parts: new_plan()(*parts), f"{op.name} backward")
         self.rounds = sum(not e.boolean and may_round(e.op) for e in postorder(self.computed)) > 1
 
     def beside(self, node: Node, name: str) -> Any:
@@ -85,15 +87,15 @@ class ElementwiseRule(SavingRule):
 
     def back_plan(self, node: Node, g: Tensor, saved: tuple) -> Plan:
         """Build and keep the plan of the fused backward kernel for a cotangent of this layout."""
-        plan = node._plan_
-        layouts = (g.layout, *[x.layout if isinstance(x, Tensor) else None for x in saved])
+        plan, given = node._plan_, g.layout
+        layouts = (given, *[x.layout if isinstance(x, Tensor) else None for x in saved])
         backs = plan.backs[self.mask]
-        usual = self._usual(plan, saved)
-        key = g.layout if usual else layouts
+        usual = self.is_usual(plan, layouts)
+        key = given if usual else layouts
         if backs is not None and key in backs:
             return backs[key]
         # As forward: a new shape of a known kind costs a copy of what is known.
-        kind = (self.mask, cotangent_kind(g.layout, plan.outs[0].layout)) if usual and plan.kinds is not None else None
+        kind = (self.mask, cotangent_kind(given, plan.outs[0].layout)) if usual and plan.kinds is not None else None
         record = plan.kinds.get(kind) if kind is not None else None
         if record is None:
             out, operands = plan.outs[0].layout, plan.operands
@@ -103,11 +105,13 @@ class ElementwiseRule(SavingRule):
         else:
             if type(record) is LateRecord and record.packed is not None:
                 plan.kinds[kind] = record = record.packed
-            made = Plan(record, (plan.operands[self.positions[0]].template,) * len(self.computed), layouts)
+            made = new_plan()(record, (plan.operands[self.positions[0]].template,) * len(self.computed), layouts)
         if backs is None:
             backs = plan.backs[self.mask] = {}
         # The saved operands' layouts are the plan's own, unless a hook brought back others, or a write in place kept a copy.
-        return keep(backs, key, made, 64)
+        keep_plan(backs, key, made, 64)
+        bounded.conceal(backs)
+        return made
 
     def new_back_plan(self, compute: DType, reduced: bool, out: Layout, count: int, *layouts: Layout | None) -> Plan:
         """The plan of the fused backward kernel.
@@ -140,10 +144,11 @@ class ElementwiseRule(SavingRule):
             outs = [layout_of(o.dtype, o.shape, None, o.device) for o in outs]
         return tuple(outs)
 
-    def _usual(self, plan: ElementwisePlan, saved: tuple) -> bool:
-        for name, x in zip(self.saved_names, saved):
-            expected = plan.outs[0].layout if name == "out" else plan.operands[self.op.operands.index(name)]
-            if (x.layout if isinstance(x, Tensor) else None) is not expected:
+    def is_usual(self, plan: ElementwisePlan, layouts: tuple) -> bool:
+        """Whether the saved values, whose layouts stand behind the cotangent's, have those of which the call was planned."""
+        operands = plan.operands
+        for k, place in enumerate(self.saved_places, 1):
+            if layouts[k] is not (plan.outs[0].layout if place < 0 else operands[place]):
                 return False
         return True
 
@@ -258,6 +263,12 @@ class ElementwiseRule(SavingRule):
         values = [whole.get(names[r], names[r]) for r in results]
         lines.append(f"    return {', '.join(values)}")
         return "\n".join(lines) + "\n"
+
+
+@cache
+def new_plan() -> Callable[..., Plan]:
+    """``build(record, outs, layouts)``: a Plan that the cyclic collector does not see."""
+    return native.builder(object.__new__(Plan), ("record", "outs", "layouts"), True)
 
 
 def laid_like(x: Tensor, layout: Layout) -> Tensor:

@@ -16,7 +16,7 @@ from typing import Any, Callable
 
 from ..kernels.texts import register_source
 
-__all__ = ["compile_text", "late_function"]
+__all__ = ["compile_now", "compile_text", "late_function"]
 
 
 @cache
@@ -58,3 +58,9 @@ def late_function(
 def not_yet_compiled(*args, **kwargs):
     """The code of a ``late_function`` before its first call. It runs in that function's scope, where ``compiled`` is defined."""
     return compiled()(*args, **kwargs)  # noqa: F821
+
+
+def compile_now(function: FunctionType) -> None:
+    """Compile a ``late_function`` before its first call; other functions stay as they are."""
+    if function.__code__ is not_yet_compiled.__code__:
+        function.__globals__["compiled"]()

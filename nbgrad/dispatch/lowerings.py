@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache, update_wrapper
 from typing import Any, Callable
 
+from ..base import bounded
 from ..base.errors import KernelError
 from ..native.plans import Plan, is_on_device
 from ..ops.core import General, Op
@@ -147,6 +148,7 @@ class Facts:
         if made is None:
             layouts, attributes = self.given
             made = self.made = facts_of(self.op, layouts, attributes, self.outs)
+            bounded.conceal(made)
         return made
 
 

@@ -37,6 +37,7 @@ class SavingRule(Rule):
     """
 
     spread = False
+    only_reads = True
 
     def __init__(self, op: Any, wanted: tuple[str, ...], able: tuple[str, ...]):
         self.op, self.wanted, self.able, self.name, self.node_name = op, wanted, able, op.name, op.node_name

@@ -30,7 +30,7 @@ from .generated import compile_text
 __all__ = ["Patterns"]
 
 AFTER = 16  # shapes of a kind that are planned by the maker before a function is derived
-MOST = 4  # functions of a kind
+MOST = 4  # functions of a kind, and of those that are asked before the kind of a call is looked for
 INTS = frozenset({int})
 
 # ``function(*inputs)`` -> record (of a view its offset), templates of the results, layouts of the operands; or None.
@@ -49,13 +49,23 @@ class Patterns:
         label: of the sources.
         sizes: the places of inputs that are sizes or places, or tuples of them, which are open, too.
         kinds: by kind, the functions, each with what builds its plans, and how many plans have been made since the last was.
+        recent: those of any kind that have been found in ``kinds`` lately. A function asks itself whether inputs are of its kind,
+            which takes a tenth of the time that it takes to find the kind (benchmarks/test_overhead.py: a shape never seen before).
     """
 
-    __slots__ = ("make", "copies", "label", "sizes", "kinds")
+    __slots__ = ("make", "copies", "label", "sizes", "kinds", "recent")
 
     def __init__(self, make: Callable[..., Any], copies: Callable[[Any], Build], label: str, sizes: Collection[int] = ()):
         self.make, self.copies, self.label, self.sizes = make, copies, label, sizes
         self.kinds: dict[tuple, tuple[list[tuple[Function, Build]], list[int]]] = of_default_dtype({})
+        self.recent: list[tuple[Function, Build]] = of_default_dtype([])
+
+    def known(self, inputs: tuple) -> Any:
+        """The plan by a function that was of use lately; else None."""
+        for function, build in self.recent:
+            if (parts := function(*inputs)) is not None:
+                return build(inputs, *parts)
+        return None
 
     def plan_of(self, inputs: tuple, make: Callable[..., Any] | None = None) -> Any:
         """The plan: by a function, or by the maker.
@@ -63,10 +73,14 @@ class Patterns:
         Args:
             make: what makes it in the place of ``self.make``, with more care; what is no Plan is only handed on.
         """
+        if (plan := self.known(inputs)) is not None:
+            return plan
         kind = self.kind_of(inputs)
         functions, since = self.kinds.get(kind) or keep(self.kinds, kind, ([], [0]))
-        for function, build in functions:
+        for found in functions:
+            function, build = found
             if (parts := function(*inputs)) is not None:
+                self.recent[:] = [found, *self.recent[: MOST - 1]]
                 return build(inputs, *parts)
         plan = (make or self.make)(*inputs)
         since[0] += 1
@@ -76,13 +90,17 @@ class Patterns:
         return plan
 
     def kind_of(self, inputs: tuple) -> tuple:
-        """What functions are found by: forms of layouts, numbers of sizes, everything else, and which inputs are the same."""
+        """What functions are found by: forms of layouts, numbers of sizes, everything else, and which layouts are the same.
+
+        ``Text.ask_kind`` has a function ask the same.
+        """
         sizes = self.sizes
         parts = [
             (x.form or form_of(x)) if type(x) is Layout else open_kind(x) if k in sizes else kind_of_other(x)
             for k, x in enumerate(inputs)
         ]
-        return (*parts, *map(inputs.index, inputs)) if len(inputs) > 1 else tuple(parts)
+        layouts = [x for x in inputs if type(x) is Layout]
+        return (*parts, *map(layouts.index, layouts)) if len(layouts) > 1 else tuple(parts)
 
     def derived(self, inputs: tuple, plan: Plan) -> Function | None:
         """The function of a kind, from one call of it; None where the maker needs what is no number.
@@ -93,7 +111,9 @@ class Patterns:
         try:
             with Derivation() as derivation:
                 opened = tuple([self.opened(derivation, k, inputs.index(x), x) for k, x in enumerate(inputs)])
-                function = Text(derivation, opened).function(self.make(*opened), self.label)
+                text = Text(derivation, opened)
+                text.ask_kind(inputs, self.sizes)
+                function = text.function(self.make(*opened), self.label)
             parts = function(*inputs)
         except Exception as error:  # whatever it may be, the maker is there
             if config.DEBUG:
@@ -149,6 +169,7 @@ class Text:
     Attributes:
         names: of the layouts that are inputs; ``parameters`` of the function.
         scope: what the text names; ``used``: the numbers that are needed.
+        kind: what is asked first.
     """
 
     def __init__(self, derivation: Derivation, opened: tuple):
@@ -158,8 +179,37 @@ class Text:
             if are_layouts(x):
                 self.names += [(f"x{k}[{n}]", each) for n, each in enumerate(x)]
         self.parameters = ", ".join(f"x{k}" for k in range(len(opened)))
-        self.scope: dict[str, Any] = {"derived_layout": derived_layout, "pack_record": pack_record}
+        self.scope: dict[str, Any] = {
+            "derived_layout": derived_layout,
+            "pack_record": pack_record,
+            "Layout": Layout,
+            "form_of": form_of,
+            "kind_of_other": kind_of_other,
+        }
         self.used: set[str] = set()
+        self.kind: list[str] = []
+
+    def ask_kind(self, inputs: tuple, sizes: Collection[int]) -> None:
+        """Have the function ask first whether its inputs are of the kind of these: see ``Patterns.kind_of``."""
+        ask, same = self.kind.append, dict[Layout, str]()
+        for k, x in enumerate(inputs):
+            name = f"x{k}"
+            if type(x) is Layout:
+                ask(f"type({name}) is Layout and ({name}.form or form_of({name})) is {self.constant(form_of(x))}")
+                self.kind += [f"{name} {'is' if x is other else 'is not'} {first}" for other, first in same.items()]
+                same.setdefault(x, name)
+            elif x is None:
+                ask(f"{name} is None")
+            elif k in sizes and type(x) is tuple:
+                ask(f"type({name}) is tuple and tuple(map(type, {name})) == {self.constant(tuple(map(type, x)))}")
+                if not INTS.issuperset(map(type, x)):
+                    ask(f"{name} == {self.constant(x)}")
+            elif k in sizes and type(x) is int:
+                ask(f"type({name}) is int")
+            elif are_layouts(x):
+                ask(f"type({name}) is tuple and kind_of_other({name}) == {self.constant(kind_of_other(x))}")
+            else:
+                ask(f"type({name}) is {self.constant(type(x))} and {name} == {self.constant(x)}")
 
     def function(self, plan: Plan, label: str) -> Function:
         """The function, for what the maker has made of the open inputs."""
@@ -167,7 +217,7 @@ class Text:
         outs = sequence(self.layout(x.layout) + ".template" for x in plan.outs)
         layouts = sequence("None" if x is None else self.layout(x) for x in plan.layouts)
         lines = [*self.lines(), f"return {record}, {outs}, {layouts}"]
-        lines = [*self.unpacked(), *lines]
+        lines = [f"if not ({' and '.join(self.kind)}): return None", *self.unpacked(), *lines]
         text = f"def plan_of({self.parameters}):\n" + "".join(f"    {line}\n" for line in lines)
         exec(compile_text(text, f"{label} of other sizes"), self.scope)
         return self.scope["plan_of"]

@@ -60,6 +60,8 @@ class PlannedCall(OperationCall):
 
     def plan_of(self, key: tuple) -> GeneralPlan | None:
         """A plan that the table lacks; None where ``check`` must see the call first, or where it takes several steps."""
+        if self.derived.recent and (plan := self.derived.known(key)) is not None:
+            return plan
         if key in self.runs:
             return None
         count, first = self.count, key[0]

@@ -6,6 +6,7 @@ caller's tensors are left alone: the function gets views or detached aliases of 
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Callable
 
 from ..autograd.entry import grad
@@ -33,6 +34,17 @@ from .tensor_tuples import (  # noqa: F401  with torch's private names
 )
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+# ``torch.functional``, which has this path too: the functions that torch writes in Python.
+PLAIN = """atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul einsum
+istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index""".split()
+
+
+def __getattr__(name: str) -> Any:
+    if name in PLAIN:
+        return getattr(import_module(__name__.partition(".")[0]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}.")
+
 
 STRATEGIES = ("reverse-mode", "forward-mode")
 

@@ -21,6 +21,7 @@ class Rule:
         saved_names: names of the saved values, in the order of their slots.
         frees: whether a pass that keeps no graph frees the node; or a function of the node that does.
         takes_undefined: whether ``backward`` is called although no result has a cotangent.
+        only_reads: whether ``backward``, unless it is recorded, keeps nothing of a cotangent, and shows it to nobody.
     """
 
     name: str = "node"
@@ -28,6 +29,7 @@ class Rule:
     saved_names: tuple[str, ...] = ()
     frees: bool | Callable[[Node], None] = False
     takes_undefined = False
+    only_reads = False
 
     def places(self, node: Node) -> tuple[int, tuple[int, ...]] | None:
         """For tools: how many operands there are, and which of them the edges belong to; None if all have one."""

@@ -72,6 +72,7 @@ _NAMES = {
     "..utilities.scripting": (
         *(
             "Attribute",
+            "Error",
             "Final",
             "ScriptFunction",
             "ScriptModule",

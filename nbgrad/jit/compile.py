@@ -183,12 +183,13 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
             if self.fullgraph:
                 raise GraphError(self._told_(self._broken_.get(request.key) or self._broken_[request.loose]))
             return self._plainly_(args, kwargs)
-        group = self._variants_.setdefault(request.key, [])
+        group = self._variants_.get(request.key, [])
         variant, made = self._found_(group, request)
+        self._looks_ += 1
         if variant is not None:
             return self._next_time_(variant, group, request, made)
-        if self._count_ >= self.limit or self._failures_ >= self.limit:
-            return self._eagerly_(group, args, kwargs)
+        if self._failures_ >= self.limit or self._count_ >= self.limit and not self._make_room_(group, request.key):
+            return self._eagerly_(group, request.key, args, kwargs)
         return self._first_time_(group, request)
 
     def _known_(self, args: tuple, kwargs: dict) -> Any:
@@ -243,6 +244,7 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
                 if made is MISSED:  # what it asks for is of that one call, which runs as it is
                     variant.before.put_back()
                 del variant.before
+                group = self._variants_.setdefault(request.key, group)
                 group.append(variant)
                 self._count_ += 1
                 self._hints_.note(variant.graph, [each.graph for each in group[:-1] if each.asking])
@@ -252,7 +254,7 @@ class Compiled(native.door, Fallback):  # type: ignore[name-defined]
 
     def _next_time_(self, variant: Run, group: list[Run], request: Request, made: Any) -> Any:
         """What a variant has ``made`` of a call; such a call begins with it from now on, natively if it can be compared there."""
-        self._idle_ = 0
+        self._idle_, variant.seen = 0, self._looks_
         args, inputs = request.args, request.inputs
         # Native code compares neither which arguments share memory, nor what is in lists and dicts.
         apart = request.loose[2] is None and not elsewhere
@@ -382,7 +384,8 @@ def compile(
     Args:
         fn: the function; without it, ``compile`` is a decorator that waits for one.
         fullgraph: raise an error where a graph cannot hold the function, which runs as it is otherwise.
-        limit: how many variants, for other layouts and other values of what the function depends on, are captured.
+        limit: how many variants, for other layouts and other values of what the function depends on, there may be at a time. Calls
+            that are new behind it run as they are; if they go on, they take the place of a variant that is no longer used.
         model, recompile_limit: torch's names of ``fn`` and ``limit``.
         dynamic, backend, mode, options: a choice among torch's compilers; here there is one.
         exact: without effect, and best left out: every operation is rounded as it is rounded alone, whatever it says.

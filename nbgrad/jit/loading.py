@@ -117,9 +117,8 @@ class Loaded(Compiled):
                 self._fixed_[key[0], tuple(kinds), *key[2:]] = fixed
         self._count_ = self.limit
 
-    def _eagerly_(self, group: list[Run], args: tuple, kwargs: dict) -> NoReturn:
+    def _eagerly_(self, group: list[Run], key: Any, args: tuple, kwargs: dict) -> NoReturn:
         """What was not saved."""
-        self._variants_ = {key: group for key, group in self._variants_.items() if group}
         self._refuse_(*flatten((args, kwargs)))
 
     def _refuse_(self, leaves: list, tree: Tree) -> NoReturn:

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import linecache
 import re
+from textwrap import indent
 from types import FunctionType
 from typing import Any, Callable
 
 from ..base.dtypes import WIDTHS
 
-__all__ = ["fill_template", "in_dtype", "late_text", "ready", "register_source", "run_text"]
+__all__ = ["fill_template", "in_dtype", "late_text", "ready", "register_source", "run_text", "with_lines"]
 
 
 def in_dtype(text: str, dtype: str) -> str:
     """A kernel's text for numbers of a dtype, which is ``T(`` there and in names like ``at_T(``; ``SIZE`` is their bytes."""
     return text.replace("_T(", f"_{dtype}(").replace(" T(", f" {dtype}(").replace("SIZE", str(WIDTHS[dtype]))
+
+
+def with_lines(text: str, parts: dict[str, str]) -> str:
+    """The text with each word that stands alone in a line replaced by lines, as far to the right."""
+    lines = []
+    for line in text.splitlines():
+        word = line.strip()
+        lines.append(indent(parts[word], line[: len(line) - len(word)]) if word in parts else line)
+    return "\n".join(lines) + "\n"
 
 
 def register_source(text: str, label: str) -> str:

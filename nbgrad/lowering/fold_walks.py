@@ -21,7 +21,7 @@ from ..kernels.late import late
 from ..kernels.monoids import MONOIDS
 from ..kernels.templates.folds import Fold, fold
 from ..kernels.templates.reduce import TILE, columns, rows, short_rows
-from ..native.plans import PARALLEL, pack_record
+from ..native.plans import PARALLEL, known, pack_record
 from ..ops.core import General
 from ..tensors.layout import Layout
 from .lines import PARALLEL_FROM
@@ -174,7 +174,9 @@ def whole_records(fold: Fold) -> Callable[[int], bytes | None]:
     head, pack, over = pack_record(kernel(fold, False), 1, 1, 1, (0,), 0), WALK_WORDS.pack, fold.over
 
     def record(numel: int) -> bytes | None:
+        nonlocal head
         if 0 < numel < PARALLEL_FROM:
+            head = known(head)
             return head + pack(numel, 0, 1, 0, 1 << 62, 1, over(numel))
         return whole_record(fold, numel) if 0 < numel < SHARED_FROM else None
 

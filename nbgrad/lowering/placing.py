@@ -67,7 +67,7 @@ def place_plan(out: Layout, parts: list[Part], zero: bool, whole: Layout | None 
     return GeneralPlan(record, (out.template,), layouts)
 
 
-def zeros_plan(out: Layout, operand: Layout) -> GeneralPlan:
-    """The launch for an operand without elements: zeros."""
+def zeros_plan(out: Layout, *operands: Layout) -> GeneralPlan:
+    """The launch for operands that the result does not depend on, as those without elements: zeros."""
     head = (out.numel * out.dtype.itemsize, 0)
-    return GeneralPlan(pack_record(place_address(), 1, 1, 1, (0,), 0, head), (out.template,), (operand,))
+    return GeneralPlan(pack_record(place_address(), 1, 1, 1, (0,) * len(operands), 0, head), (out.template,), operands)

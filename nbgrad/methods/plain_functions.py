@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..base.calls import CALLS
@@ -29,7 +30,7 @@ def reshaped(op: str, tensors: tuple, shape: Any) -> Any:
     return made[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else made
 
 
-def atleast_1d(*tensors: Any) -> Any:
+def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Any:
     """The tensor, or a tuple of several, with at least one dimension: a view of a 0-d tensor, else the tensor itself.
 
     >>> import nbgrad
@@ -39,7 +40,7 @@ def atleast_1d(*tensors: Any) -> Any:
     return reshaped("atleast_1d", tensors, lambda shape: shape or (1,))
 
 
-def atleast_2d(*tensors: Any) -> Any:
+def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Any:
     """The tensor, or a tuple of several, with at least two dimensions: new ones of size 1 come in front.
 
     >>> import nbgrad
@@ -49,7 +50,7 @@ def atleast_2d(*tensors: Any) -> Any:
     return reshaped("atleast_2d", tensors, lambda shape: (1,) * (2 - len(shape)) + shape)
 
 
-def atleast_3d(*tensors: Any) -> Any:
+def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Any:
     """The tensor, or a tuple of several, with at least three dimensions: a vector becomes ``(1, n, 1)``, a matrix ``(m, n, 1)``.
 
     >>> import nbgrad

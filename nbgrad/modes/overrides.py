@@ -135,12 +135,13 @@ class Overrides:
                 if mode.changes_functions:
                     call = call.with_operands(tuple([mode.change(x) for x in call.operands]))
             return below(call)
-        alone = not special and not any(concerns_others(x.layout) for x in call.tensors())
-        if _state.off:
-            return on_plain(call, run_plainly if alone else below)
-        kinds = overriding_types(arguments_of(call))
-        if alone and len(kinds) == 1 and says_nothing(kinds[0]):  # what ``default_function`` does, without coming here again
-            return of_subclass(on_plain(call, run_plainly), arguments_of(call), kinds[0])
+        kinds = overriding_types(arguments_of(call)) if call.marked else ()
+        if _state.off or len(kinds) == 1 and says_nothing(kinds[0]):
+            alone = not special and not any(concerns_others(x.layout) for x in call.tensors())
+            if _state.off:
+                return on_plain(call, run_plainly if alone else below)
+            if alone:  # what ``default_function`` does, without coming here again
+                return of_subclass(on_plain(call, run_plainly), arguments_of(call), kinds[0])
         function = functions_of.get(call.name) or CALLS[call.name]
         kwargs = given(call) if call.out is None else {**given(call), "out": call.out}
         enabled = grad_mode.enabled
@@ -169,9 +170,15 @@ def ask(function: Callable, kinds: tuple[Any, ...], args: tuple, kwargs: dict) -
     """
     if _state.modes:
         mode = _state.modes.pop()
+        # Meanwhile calls may go their usual way, as no other thread asks this mode. Behind it there may be others, then it stays.
+        presence = presence_of(mode)
+        if innermost := special[-1] is presence:
+            special.remove(presence)
         try:
             result = mode.__nbgrad_function__(function, kinds, args, kwargs)
         finally:
+            if innermost:
+                special.append(presence)
             _state.modes.append(mode)
         if result is not NotImplemented:
             return result
@@ -430,7 +437,13 @@ def resolve_name(f: Callable) -> str | None:
     return f"nbgrad.Tensor.{name}" if vars(Tensor).get(name) is f else None
 
 
-class FunctionMode(Presence):
+class ModePresence(Presence):
+    """What stands for a mode in ``special``: the mode's own attributes are its author's."""
+
+    rank = "overrides"
+
+
+class FunctionMode:
     """Subclass it with ``__nbgrad_function__(self, func, types, args, kwargs)``: while active, all of this thread's calls go there.
 
     ``TorchFunctionMode`` is the same class, and ``__torch_function__`` another name of the method.
@@ -466,14 +479,20 @@ class FunctionMode(Presence):
 
     def __enter__(self) -> FunctionMode:
         _state.modes.append(self)
-        special.append(self)
+        special.append(presence_of(self))
         unusual.append(self)
         return self
 
     def __exit__(self, *error: object) -> None:
         unusual.remove(self)
-        special.remove(self)
+        special.remove(presence_of(self))
         _state.modes.remove(self)
+
+
+def presence_of(mode: FunctionMode) -> ModePresence:
+    """What stands for a mode in ``special``."""
+    own = vars(mode)
+    return own.get("_presence_") or own.setdefault("_presence_", ModePresence())
 
 
 TorchFunctionMode = BaseTorchFunctionMode = FunctionMode

@@ -83,6 +83,7 @@ class _Lazy:
             "leader",
             "speller",
             "writer",
+            "is_unseen",
             "place",
             "watch",
             "nan_finder",

@@ -68,6 +68,7 @@ UNBOUND = {
     launches: ("fresh", "into", "tensor", "alias", "conceal", "next_seq", "seq_to_come"),
     recording: ("number_node", "requires_grad", "edge_of"),
     node_lines: ("place", "watch"),
+    steps: ("is_unseen",),
     calls: ("apart",),
     sequences: ("are_bare", "count_writes", "may_write"),
     repeats: ("repeat",),

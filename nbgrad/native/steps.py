@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from .language import bound, native
+from .language import bound, entry, native
 from .launches import into
 from .plans import Plan
 from .primitives import as_tuple, others, owns_memory
@@ -45,6 +45,12 @@ def unseen(x: Tensor) -> bool:
         and others(array) == 1
         and owns_memory(array)
     )
+
+
+@entry
+def is_unseen(x: Tensor) -> bool:
+    """``unseen`` for Python, whose caller knows that it alone has the tensor."""
+    return unseen(x)
 
 
 @native

@@ -17,9 +17,6 @@ from ..ops.losses import check_reduction, old_reduction, reduced
 
 __all__ = ["ctc_loss", "multilabel_margin_loss"]
 
-# The logarithm of 0 in sums: finite, so that no difference of two of them is NaN; and what a loss exceeds that is made of it.
-NEVER, IMPOSSIBLE = -1e30, 1e29
-
 
 @casts(cpu="single", cuda="")
 def ctc_loss(
@@ -53,86 +50,58 @@ def ctc_loss(
     """
     check_reduction("ctc_loss", reduction)
     single = log_probs.ndim == 2
-    if single:
-        log_probs = log_probs.unsqueeze(1)
-    if log_probs.ndim != 3:
+    x = log_probs.unsqueeze(1) if single else log_probs
+    if x.ndim != 3:
         raise ShapeError(f"ctc_loss: log_probs is {list(log_probs.shape)}, expected (t, n, classes), or (t, classes).")
-    steps, samples, classes = log_probs.shape
+    steps, samples, classes = x.shape
     if not 0 <= blank < classes:
         raise RangeError(f"ctc_loss: blank is {blank}, expected one of {classes} classes.")
     lengths = whole_numbers("input_lengths", input_lengths, samples, steps)
     table, sizes = table_of_targets(targets, target_lengths, samples, classes)
-    x = log_probs.float() if log_probs.dtype.itemsize == 2 else log_probs
-    losses = path_losses(x, table, lengths, sizes, blank)
-    infinite = losses > IMPOSSIBLE
-    losses = nbgrad.where(infinite, 0.0 if zero_infinity else nbgrad.inf, losses)
+    states = np.full((samples, 2 * table.shape[1] + 1), blank)
+    states[:, 1::2] = table
+    counts = np.array([lengths, [2 * size + 1 for size in sizes]], np.int64).reshape(2, samples)
+    path, both = (nbgrad.from_numpy(each).to(x.device) for each in (states, counts))
+    losses = CALLS["path_loss"](x.float() if x.dtype.itemsize == 2 else x, path, both, blank)
+    if zero_infinity:
+        losses = nbgrad.where(losses == nbgrad.inf, 0.0, losses)
     if reduction == "mean":
-        longest = np.maximum(sizes, 1)
-        return (losses / nbgrad.tensor(longest, dtype=losses.dtype, device=losses.device)).mean().to(log_probs.dtype)
+        longest = [max(size, 1) for size in sizes]
+        alike = longest.count(longest[0]) == samples if longest else True
+        total = losses / (longest[0] if alike and longest else nbgrad.tensor(longest, dtype=losses.dtype, device=losses.device))
+        return total.mean().to(log_probs.dtype)
     losses = losses.squeeze(0) if single and reduction == "none" else losses
     return reduced("ctc_loss", losses, reduction).to(log_probs.dtype)
 
 
-def whole_numbers(name: str, given: Any, count: int, most: int) -> np.ndarray:
-    """Lengths as an array, each at most so large."""
-    values = np.atleast_1d(np.asarray(given.tolist() if isinstance(given, Tensor) else given)).reshape(-1)
+def whole_numbers(name: str, given: Any, count: int, most: int) -> list[int]:
+    """Lengths, each at most so large."""
+    values = np.asarray(given.tolist() if isinstance(given, Tensor) else given).reshape(-1).tolist()
     if len(values) != count:
         raise ShapeError(f"ctc_loss: {name} has {len(values)} numbers, expected one for each of {count} sequences.")
-    if count and not (0 <= values.min() and values.max() <= most):
-        raise RangeError(f"ctc_loss: {name} is {values.tolist()}, expected numbers from 0 to {most}.")
-    return values.astype(np.int64)
+    if count and not (0 <= min(values) and max(values) <= most):
+        raise RangeError(f"ctc_loss: {name} is {values}, expected numbers from 0 to {most}.")
+    return list(map(int, values))
 
 
-def table_of_targets(targets: Tensor, lengths: Any, samples: int, classes: int) -> tuple[Tensor, np.ndarray]:
-    """Targets ``(n, s)``, and how many of each count."""
-    if targets.ndim == 2 or samples == 1:
-        rows = targets.reshape((samples, -1)) if targets.numel() else targets.reshape((samples, 0))
-        return rows.to(nbgrad.int64), whole_numbers("target_lengths", lengths, samples, rows.shape[1])
-    sizes = whole_numbers("target_lengths", lengths, samples, targets.numel())
-    if targets.ndim != 1 or sizes.sum() != targets.numel():
-        raise ShapeError(f"ctc_loss: targets are {list(targets.shape)}, expected (n, s), or {sizes.sum()} in a row.")
-    firsts = np.cumsum(sizes) - sizes
-    places = np.minimum(firsts[:, None] + np.arange(sizes.max(initial=0)), max(targets.numel() - 1, 0))
-    return targets.to(nbgrad.int64)[nbgrad.tensor(places, device=targets.device)], sizes
-
-
-def path_losses(x: Tensor, table: Tensor, lengths: np.ndarray, sizes: np.ndarray, blank: int) -> Tensor:
-    """The losses of all sequences: sums over all paths through the targets with blanks around each class."""
-    steps, samples, classes = x.shape
-    states = 2 * table.shape[1] + 1
-
-    def constant(values: Any, dtype: Any = None) -> Tensor:
-        return nbgrad.tensor(values, dtype=dtype, device=x.device)
-
-    shorter = np.arange(table.shape[1]) >= sizes[:, None]
-    inside = (table >= 0) & (table < classes)
-    if shorter.any():
-        beyond = constant(shorter)
-        inside, table = inside | beyond, nbgrad.where(beyond, blank, table)
-    if table.numel() and not (table.is_meta or inside.all()):
+def table_of_targets(targets: Tensor, given: Any, samples: int, classes: int) -> tuple[np.ndarray, list[int]]:
+    """Targets ``(n, s)``, 0 where a sequence has none any more, and how many of each count."""
+    values = np.zeros(tuple(targets.shape), np.int64) if targets.is_meta else targets.cpu().detach().numpy()
+    if values.ndim == 2 or samples == 1:
+        table = values.reshape(samples, -1 if values.size else 0)
+        width = table.shape[1]
+        sizes = whole_numbers("target_lengths", given, samples, width)
+        if sizes.count(width) != samples:
+            table = np.where(np.arange(width) < np.array(sizes)[:, None], table, 0)
+    else:
+        sizes = whole_numbers("target_lengths", given, samples, values.size)
+        if values.ndim != 1 or sum(sizes) != values.size:
+            raise ShapeError(f"ctc_loss: targets are {list(values.shape)}, expected (n, s), or {sum(sizes)} in a row.")
+        table = np.zeros((samples, max(sizes, default=0)), np.int64)
+        table[np.arange(table.shape[1]) < np.array(sizes)[:, None]] = values
+    if table.size and table.astype(np.uint64).max() >= classes:  # as are negative ones, then
         raise RangeError(f"ctc_loss: a target is not one of {classes} classes.")
-    blanks = nbgrad.full((samples, table.shape[1] + 3), blank, dtype=nbgrad.int64, device=x.device)
-    between = nbgrad.stack([table, blanks[:, 3:]], -1).reshape((samples, states - 1))
-    path = nbgrad.cat([blanks[:, :1], between], 1)
-    scores = x.gather(2, path.expand(steps, samples, states)).clamp(min=NEVER)
-    skips = (path != blank) & (path != nbgrad.cat([blanks[:, :2], path], 1)[:, :states])
-    barrier = nbgrad.where(skips, 0.0, NEVER).to(x.dtype)
-    always = int(lengths.min(initial=steps))
-    alive = constant(np.arange(steps)[:, None, None] < lengths[:, None]) if always < steps else None
-    # Before the first draw all paths are where the first blank is: no skip leads on from there.
-    padding = np.full((samples, states + 2), NEVER)
-    padding[:, 2] = 0.0
-    padded = constant(padding, x.dtype)
-    never, sums = padded.narrow(1, 0, 2), padded.narrow(1, 2, states)
-    for t, score in enumerate(scores.unbind(0)):
-        padded = nbgrad.cat([never, sums], 1) if t else padded
-        further = CALLS["path_score"](sums, padded.narrow(1, 1, states), padded.narrow(1, 0, states), barrier, score)
-        sums = further if alive is None or t < always else nbgrad.where(alive[t], further, sums)
-    ends = sums.gather(1, constant(np.maximum(2 * sizes[:, None] - np.arange(2), 0)))
-    alone = (sizes == 0) | (lengths == 0)
-    if alone.any():  # the last blank has no class before it that a path could end with
-        ends = nbgrad.where(constant(alone[:, None] & (np.arange(2) == 1)), NEVER, ends)
-    return -nbgrad.logsumexp(ends, 1)
+    return table, sizes
 
 
 @casts(cpu="single", cuda="single")

@@ -155,11 +155,11 @@ class Layout:
         return layout
 
 
-ONE = (1,)
+ONE, NONE = (1,), (0,)  # strides of a row, and of a row that is one element
 _pack_size = struct.Struct("q").pack
 _layouts: dict[Any, Layout] = {}
-# By dtype and device of one contiguous dimension, how many there were, or what makes further ones: ``copies_of_row``.
-_rows: dict[tuple[DType, Device], Any] = {}
+# By dtype, device and strides of one dimension, how many there were, or what makes further ones: ``copies_of_row``.
+_rows: dict[tuple[DType, Device, tuple[int]], Any] = {}
 ROWS = 8  # of a dtype are made before; when a module is imported there are fewer, and native code is not there
 _most = MOST_LAYOUTS  # grows where more are in use
 # Makes ``Layout.template``; set by tensors/tensor.py, which knows the Tensor class.
@@ -234,11 +234,13 @@ def derived_layout(key: tuple, known: tuple[int, bool, bool, bool]) -> Layout:
 
 def _new_layout(key, known: tuple[int, bool, bool, bool] | None = None) -> Layout:
     """Make a layout; of one dimension without loops, as new shapes mostly are."""
-    row = key[2] == ONE and not (key[4] or key[5]) and 0 <= key[1][0] <= MOST_ELEMENTS
+    strides = key[2]
+    # Of one element that is shown everywhere there may be none, or one, which is contiguous.
+    row = (strides == ONE or strides == NONE and key[1][0] > 1) and not (key[4] or key[5]) and 0 <= key[1][0] <= MOST_ELEMENTS
     if row:  # benchmarks/test_overhead.py: a shape never seen before
-        like = _rows.get((key[0], key[3]), 0)
+        like = _rows.get((key[0], key[3], strides), 0)
         if type(like) is not int:
-            return _remember(key, like(key[1]))
+            return like(key)
     layout = Layout()
     layout.dtype, layout.shape, layout.strides, layout.device, layout.conj, layout.neg = key
     dtype, shape, strides, device, conj, neg = key
@@ -260,28 +262,29 @@ def _new_layout(key, known: tuple[int, bool, bool, bool] | None = None) -> Layou
     layout.kind = layout_kind(dtype, device, ndim > 0) if contiguous and not special else None
     layout.template = new_template(layout)
     if row:
-        _rows[dtype, device] = like + 1 if like < ROWS else copies_of_row(layout)
+        _rows[dtype, device, strides] = like + 1 if like < ROWS else copies_of_row(layout)
     return _remember(key, layout)
 
 
-def copies_of_row(layout: Layout) -> Callable[[tuple[int]], Layout]:
-    """What makes the layout of one contiguous dimension of another size."""
+def copies_of_row(layout: Layout) -> Callable[[tuple], Layout]:
+    """What makes the layout of one dimension of another size, with the same strides."""
+    form_of(layout)
     shared, own = Layout(), ("shape", "numel", "record")
     for slot in Layout.__slots__[:-1]:
         if slot not in (*own, "template"):
             setattr(shared, slot, getattr(layout, slot))
-    shared.form = None
     blank = object.__new__(type(layout.template))
     for slot in ("_offset_", "_edge_", "_needs_grad_", "_meta_"):
         setattr(blank, slot, getattr(layout.template, slot))
     build, build_template, pack = native.builder(shared, own), native.builder(blank, ("layout",)), _pack_size
 
-    def like(shape: tuple[int]) -> Layout:
-        """The layout of this shape."""
+    def like(key: tuple) -> Layout:
+        """The layout of this key, remembered."""
+        shape = key[1]
         numel = shape[0]
         made: Layout = build(shape, numel, pack(numel))
         made.template = build_template(made) if numel < LARGE else new_template(made)
-        return made
+        return _remember(key, made)
 
     return like
 

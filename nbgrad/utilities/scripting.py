@@ -20,10 +20,11 @@ from typing import Any, Final, Iterator
 
 import nbgrad
 
-from ..base.errors import UsageError
+from ..base.errors import NbgradError as Error, UsageError  # Error: what a compiled function raises
 from ..nn.module import Module
 
 __all__ = [
+    "Error",
     "Attribute",
     "BroadcastingList1",
     "BroadcastingList2",

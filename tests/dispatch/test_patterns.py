@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 
 import numpy as np
-import numpy as np
 import pytest
 
 import nbgrad
@@ -97,14 +96,19 @@ def facts(plan) -> tuple:
 
 
 def checked(planned, times: int) -> int:
-    """Compare what functions give with what makers give, for other sizes; returns how many plans were compared."""
+    """Compare what functions give with what makers give, for other sizes, and that they give nothing for other kinds.
+
+    Returns:
+        How many plans were compared.
+    """
     draws, compared = np.random.default_rng(5), 0
     for made, inputs in list(planned):
         functions = made.kinds[made.kind_of(inputs)][0]
         for others in [other_inputs(made, inputs, draws) for _ in range(times)]:
             same_kind = made.kind_of(others) == made.kind_of(inputs)
-            for function, build in functions if same_kind else ():
+            for function, build in functions:
                 if (parts := function(*others)) is not None:
+                    assert same_kind, f"{made.label}: a function takes {others} for inputs of the kind of {inputs}"
                     compared += 1
                     assert facts(build(others, *parts)) == facts(made.make(*others)), f"{made.label} of {others}"
     return compared

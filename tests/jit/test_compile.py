@@ -14,6 +14,7 @@ import nbgrad
 from nbgrad.base import grad_mode
 from nbgrad.errors import ArgumentError, GradError, GraphError
 from nbgrad.jit import compile
+from nbgrad.jit.compiled import fallback
 from tests.helpers import leaf
 
 X = [[0.5, -1.5, 2.5], [1.0, 0.25, -3.0]]
@@ -98,6 +99,38 @@ def test_behind_the_limit_a_function_runs_as_it_is():
     with pytest.warns(UserWarning, match="captured 2 times"):
         for n in range(2, 6):
             assert compiled(nbgrad.ones(n)).tolist() == [2.0] * n
+
+
+def called_behind_the_limit(monkeypatch, sizes):
+    """How many variants there are, and the sizes that have one, after calls of these sizes; six may, and no call must wait."""
+    monkeypatch.setattr(fallback, "PATIENCE", 0)
+    compiled = compile(lambda x: x * 2, limit=6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for n in sizes:
+            assert compiled(nbgrad.ones(n)).tolist() == [2.0] * n
+    return compiled._count_, {variant.graph.inputs[0].layout.numel for variant in compiled.variants}
+
+
+def test_a_variant_that_is_not_used_gives_way_to_calls_that_come_again(monkeypatch):
+    """Of those that calls do not begin with natively, the one that was used first; other calls behind the limit get none."""
+    assert called_behind_the_limit(monkeypatch, [1, 2, 3, 4, 5, 6, 7, 7, 7]) == (6, {2, 3, 4, 5, 6, 7})
+    assert called_behind_the_limit(monkeypatch, [1, 2, 3, 4, 5, 6, 1, 7, 8, 7]) == (6, {1, 3, 4, 5, 6, 7})
+    assert called_behind_the_limit(monkeypatch, [1, 2, 3, 4, 5, 6, 7, 8, 9]) == (6, {1, 2, 3, 4, 5, 6})
+
+
+def test_variants_that_are_all_in_use_give_no_way(monkeypatch):
+    """More sizes in turn than there may be variants."""
+    assert called_behind_the_limit(monkeypatch, [1, 2, 3, 4, 5, 6, 7] * 4) == (6, {1, 2, 3, 4, 5, 6})
+
+
+def test_calls_must_have_taken_as_long_as_some_captures():
+    """Otherwise nothing gives way."""
+    compiled = compile(lambda x: x * 2, limit=6)
+    with pytest.warns(UserWarning, match="captured 6 times"):
+        for n in (1, 2, 3, 4, 5, 6, 7, 7, 7):
+            compiled(nbgrad.ones(n))
+    assert {variant.graph.inputs[0].layout.numel for variant in compiled.variants} == {1, 2, 3, 4, 5, 6}
 
 
 # ---- histories -----------------------------------------------------------------------------------------------------

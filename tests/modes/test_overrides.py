@@ -377,6 +377,49 @@ def test_mode_leaves_on_error():
 # ---- names of torch's module -----------------------------------------------------------------------------------------
 
 
+class Naming(nbgrad.overrides.FunctionMode):
+    """A mode that notes what it is shown, and multiplies once more by itself."""
+
+    def __init__(self, name, seen):
+        self.name, self.seen = name, seen
+
+    def __nbgrad_function__(self, func, types, args, kwargs):
+        self.seen.append((self.name, func.__name__))
+        return func(*args, **kwargs) * 1
+
+
+def test_calls_of_a_mode_are_seen_by_the_modes_around_it_alone():
+    """What a mode calls, it does not see; the mode around it sees both calls; hooks that were entered behind it see them, too."""
+    seen: list = []
+    x = nbgrad.ones(2, requires_grad=True)
+    with Naming("outer", seen), Naming("inner", seen):
+        x.exp()
+        x.exp()
+    assert seen == [("inner", "exp"), ("outer", "exp"), ("outer", "mul")] * 2
+    packed: list = []
+    del seen[:]
+    with Naming("outer", seen), nbgrad.graph.saved_tensors_hooks(packed.append, lambda kept: kept):
+        x.exp()
+    assert seen == [("outer", "exp")] and len(packed) == 1
+
+
+def test_a_mode_stays_where_its_method_raises():
+    """Calls behind an error come to the mode as those before it did, and none when it is left."""
+    seen: list = []
+
+    class Refusing(Naming):
+        def __nbgrad_function__(self, func, types, args, kwargs):
+            seen.append(func.__name__)
+            raise ValueError(func.__name__)
+
+    x = nbgrad.ones(2)
+    with Refusing("", seen):
+        for _ in range(2):
+            with pytest.raises(ValueError, match="exp"):
+                x.exp()
+    assert x.exp().shape == (2,) and seen == ["exp", "exp"]
+
+
 class Asked:
     """A type that is no tensor, and answers with what it was asked."""
 

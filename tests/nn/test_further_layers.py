@@ -347,6 +347,37 @@ def test_a_batch_without_sequences_and_targets_that_do_not_fit():
     assert F.ctc_loss(wave(2, 0, 4), target[:0], [], [], reduction="none").shape == (0,)
 
 
+def test_the_least_likely_paths_count_where_no_others_end():
+    """Of a target whose classes have chances of e**-80 a step in float32, behind steps in which blanks are all but certain."""
+    x = nbgrad.full((40, 1, 3), -80.0)
+    x[:, :, 0] = 0.0
+    loss = F.ctc_loss(x, nbgrad.tensor([[1, 2, 1, 2, 1]]), [40], [5], reduction="none")
+    assert loss.item() == pytest.approx(400 - math.log(math.comb(40, 5)), rel=1e-6)
+
+
+@pytest.mark.parametrize("padding_mode, expected", [("zeros", math.nan), ("border", 5.0), ("reflection", 5.0)])
+def test_places_that_are_no_numbers(padding_mode, expected):
+    """The padding takes NaN to the first element, as torch's does; without it there is no number."""
+    x = nbgrad.tensor([[[[5.0, 1.0], [2.0, 3.0]]]])
+    found = F.grid_sample(x, nbgrad.full((1, 1, 1, 2), math.nan), padding_mode=padding_mode, align_corners=False)
+    assert found.item() == pytest.approx(expected, nan_ok=True)
+
+
+def test_what_lies_outside_of_a_sampled_tensor_is_not_read():
+    """Neither beside an infinite element, nor behind it, where a tap of weight 0 would make it NaN."""
+    x = nbgrad.tensor([[[[1.0, math.inf]]]])
+    assert F.grid_sample(x, nbgrad.tensor([[[[3.0, 0.0]]]]), align_corners=True).item() == 0.0
+    border = F.grid_sample(x, nbgrad.tensor([[[[3.0, 0.0]]]]), padding_mode="border", align_corners=True)
+    assert border.item() == math.inf
+
+
+def test_nearest_elements_have_slopes_of_zero():
+    """By the places at which they are looked up; a gradient of zeros."""
+    grid = wave(1, 2, 2, 2).requires_grad_()
+    F.grid_sample(wave(1, 3, 4, 4), grid, "nearest", align_corners=False).sum().backward()
+    assert grid.grad.equal(nbgrad.zeros(1, 2, 2, 2, dtype=grid.dtype))
+
+
 def test_gumbel_softmax_draws_by_the_probabilities():
     """One class each, as often as its probability says, with the gradients of the soft result."""
     nbgrad.manual_seed(0)

@@ -18,9 +18,11 @@ from . import (
     linalg,  # noqa: F401
     losses,  # noqa: F401
     movement,  # noqa: F401
+    paths,  # noqa: F401
     pooling,  # noqa: F401
     recurrent,  # noqa: F401
     reduce,  # noqa: F401
+    sampling,  # noqa: F401
     sparse,  # noqa: F401
     special,  # noqa: F401
     standardise,  # noqa: F401

@@ -400,3 +400,31 @@ row(
     unlike=HALF,
 )
 row("nuclear_norm", lambda x: np.linalg.norm(x, "nuc"), REAL, case(A), unlike=HALF)
+
+
+# ---- L D L^T -------------------------------------------------------------------------------------------------------------
+
+# Of a symmetric matrix whose pivots are its diagonal's, with L and D in one; no derivative, and what is exchanged is LAPACK's.
+SYMMETRIC_3 = np.array([[4.0, 1.0, 2.0], [1.0, -5.0, 0.5], [2.0, 0.5, 6.0]])
+LD = np.array([[4.0, 0.0, 0.0], [0.25, -5.25, 0.0], [0.5, 0.0, 5.0]])
+IN_PLACE = np.array([1, 2, 3], np.int32)
+REFUSED = {**HALF, "formula": "it has no derivative", "gradient": "it has none"}
+
+row("linalg_ldl_factor", lambda x: (LD, IN_PLACE), REAL, case(SYMMETRIC_3), unlike=REFUSED)
+row("linalg_ldl_factor_ex", lambda x: (LD, IN_PLACE, np.array(0)), REAL, case(SYMMETRIC_3), unlike=REFUSED)
+row(
+    "linalg_ldl_solve",
+    lambda x, pivots, y: np.linalg.solve(SYMMETRIC_3, y),
+    REAL,
+    case(LD, IN_PLACE, RIGHT),
+    errors=[fails(ShapeError, "square", (2, 3), IN_PLACE, RIGHT)],
+    unlike=REFUSED,
+)
+row("ldl", lambda x, hermitian: (LD, IN_PLACE, np.array(0)), REAL, case(SYMMETRIC_3, False), unlike=REFUSED)
+row(
+    "ldl_solution",
+    lambda x, pivots, y, hermitian: np.linalg.solve(SYMMETRIC_3, y),
+    REAL,
+    case(LD, IN_PLACE, RIGHT, False),
+    unlike=REFUSED,
+)

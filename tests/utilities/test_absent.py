@@ -12,20 +12,9 @@ import nbgrad
 from nbgrad.errors import ArgumentError, DeviceError, DimError, LibraryError, NotSupportedError
 
 
-def test_fx_is_named_in_passing():
-    """Functions that are wrapped are themselves, nothing is a graph, and sizes need no guess."""
-    from nbgrad.fx.experimental.symbolic_shapes import guard_or_false
-
-    assert nbgrad.fx.wrap("name") == "name" and nbgrad.fx.wrap(len) is len and guard_or_false(1 > 0)
-    assert not isinstance(nbgrad.nn.Tanh(), nbgrad.fx.GraphModule) and not isinstance(nbgrad.ones(1), nbgrad.fx.Proxy)
-
-
 @pytest.mark.parametrize(
     "use",
     [
-        lambda: nbgrad.fx.symbolic_trace(nbgrad.nn.Tanh()),
-        lambda: nbgrad.fx.Tracer(),
-        lambda: nbgrad.fx.GraphModule(nbgrad.nn.Tanh(), None),
         lambda: nbgrad.distributed.DeviceMesh("cpu", [0]),
         lambda: nbgrad.distributed.init_device_mesh("cpu", (1,)),
         lambda: nbgrad.onnx.export(None, None),

@@ -21,6 +21,7 @@ from .decompositions import (
     svdvals,
 )
 from .elimination import lu, lu_factor, lu_factor_ex, lu_in_main, lu_solve, lu_unpack
+from .indefinite import ldl_factor, ldl_factor_ex, ldl_solve
 from .least_squares import lstsq, pinv
 from .norms import cond, matrix_norm, matrix_rank, norm_of, vector_norm
 from .products import (
@@ -70,6 +71,9 @@ for _formula in (
     householder_product,
     inv,
     inv_ex,
+    ldl_factor,
+    ldl_factor_ex,
+    ldl_solve,
     lu,
     lu_factor,
     lu_factor_ex,

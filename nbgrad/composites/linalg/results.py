@@ -127,6 +127,23 @@ class LUFactorsWithInfo(NamedTuple):
     info: Tensor
 
 
+@result_type("linalg_ldl_factor")
+class LDLFactors(NamedTuple):
+    """What ``ldl_factor`` returns."""
+
+    LD: Tensor
+    pivots: Tensor
+
+
+@result_type("linalg_ldl_factor_ex")
+class LDLFactorsWithInfo(NamedTuple):
+    """What ``ldl_factor_ex`` returns."""
+
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
 @result_type("linalg_lstsq")
 class LstsqResult(NamedTuple):
     """What ``lstsq`` returns."""

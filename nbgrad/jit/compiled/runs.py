@@ -87,6 +87,7 @@ class Run:
         passes: whether backward passes run inside; ``leaves``: arguments in which they leave gradients.
         state: of the function; ``lock``: that of it, None of a program that exchanges none.
         identities: arguments that must be, or must not be, variables of the function, or one tensor.
+        seen: when Python has last chosen it: see ``Fallback._make_room_``.
         learned: tensors of the program, beside the arguments, into which gradients flow, or which a backward pass reads.
     """
 
@@ -112,6 +113,7 @@ class Run:
     state: State
     identities: Sequence[Identity | Ones]
     learned: list[Tensor]
+    seen = 0
 
     def assemble(self, parts: Parts) -> None:
         """Make the program."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import functools
 import gc
+import itertools
 import os
 import sys
 import weakref
@@ -185,7 +186,7 @@ class Guards(Names):
         elif is_collection(value):
             yield from self.parts_of_collection(value)
         elif isinstance(value, (tuple, frozenset)):
-            yield from tuple(value)[:MOST_MEMBERS]
+            yield from [*itertools.islice(value, MOST_MEMBERS)]  # never asks for the length, which a subclass may refuse
         elif isinstance(value, VIEWS):
             yield from gc.get_referents(value)
         elif isinstance(value, memoryview):

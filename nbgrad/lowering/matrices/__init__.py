@@ -5,4 +5,4 @@ function of NumPy's arrays where there is no launch, or where it has something t
 """
 
 # Order does not matter.
-from . import exchanges, operations, spectra  # noqa: F401
+from . import exchanges, indefinite, operations, spectra  # noqa: F401

@@ -9,4 +9,4 @@ each formula what is named beside it. x^H stands for the conjugate transpose, sy
 """
 
 # Order does not matter.
-from . import determinants, exponential, factors, inverses, spectra  # noqa: F401
+from . import determinants, exponential, factors, indefinite, inverses, spectra  # noqa: F401
