@@ -20,6 +20,7 @@ from .graph.task import (
 )
 from .graph.writes import increment_version as _increment_version
 from .modes.overrides import disabled as DisableTorchFunctionSubclass, function_on_plain as _disabled_torch_function_impl
+from .tensors.storage import default_device as _default_device
 from .tensors.tensor import Tensor as _Tensor
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "_current_graph_task_id",
     "_disabled_torch_function_impl",
     "_get_current_graph_task_keep_graph",
+    "_get_default_device",
     "_get_tracing_state",
     "_increment_version",
     "_nn",
@@ -57,6 +59,11 @@ _TensorMeta = type(_Tensor)
 def _are_functorch_transforms_active() -> bool:
     """Whether a function runs that ``func.grad``, ``vmap`` or another transform was given."""
     return bool(_mode.transforms)
+
+
+def _get_default_device() -> str:
+    """Where new tensors are, as text."""
+    return str(_default_device())
 
 
 def _get_tracing_state() -> None:

@@ -50,6 +50,8 @@ PLACES: dict[str, str | None] = {
     "distributed": "utilities.distributed",
     "distributed.device_mesh": "utilities.distributed",
     "distributed.fsdp": "utilities.distributed",
+    "distributed.nn": "utilities.distributed",
+    "distributed.nn.functional": "utilities.distributed",
     "distributed.rpc": "utilities.distributed",
     "distributed.tensor": "utilities.distributed",
     "dtypes": "base.dtypes",
