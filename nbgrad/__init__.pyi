@@ -182,7 +182,9 @@ from .sparse.making import (
     sparse_compressed_tensor as sparse_compressed_tensor, sparse_coo_tensor as sparse_coo_tensor,
     sparse_csc_tensor as sparse_csc_tensor, sparse_csr_tensor as sparse_csr_tensor,
 )
-from .sparse.products import hspmm as hspmm, smm as smm, spmm as spmm, sspaddmm as sspaddmm
+from .sparse.products import (
+    hspmm as hsmm, hspmm as hspmm, smm as smm, spmm as dsmm, spmm as spmm, sspaddmm as saddmm, sspaddmm as sspaddmm,
+)
 from .tensors.members import Array, Ints, Number, Operand
 from .tensors.memory_format import (
     MemoryFormat, MemoryFormat as memory_format, Strided as layout, channels_last as channels_last,

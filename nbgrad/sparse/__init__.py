@@ -25,7 +25,7 @@ from .making import (
     sparse_csc_tensor,
     sparse_csr_tensor,
 )
-from .products import addmm, hspmm, mm, sampled_addmm, smm, spdiags, spmm, sspaddmm
+from .products import addmm, dsmm, hsmm, hspmm, mm, saddmm, sampled_addmm, smm, spdiags, spmm, sspaddmm
 from .shapes import sparse_mask
 from .tensors import SparseTensor
 
@@ -36,9 +36,12 @@ __all__ = [
     "as_sparse_gradcheck",
     "check_sparse_tensor_invariants",
     "dense",
+    "dsmm",
+    "hsmm",
     "hspmm",
     "log_softmax",
     "mm",
+    "saddmm",
     "sampled_addmm",
     "smm",
     "softmax",

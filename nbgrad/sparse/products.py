@@ -18,7 +18,7 @@ from .elements import add, in_layout_of
 from .layouts import sparse_coo, sparse_csc, sparse_csr
 from .tensors import SparseTensor, handles, made, require_matrix, require_sparse, summed
 
-__all__ = ["addmm", "hspmm", "mm", "sampled_addmm", "smm", "spdiags", "spmm", "sspaddmm"]
+__all__ = ["addmm", "dsmm", "hsmm", "hspmm", "mm", "saddmm", "sampled_addmm", "smm", "spdiags", "spmm", "sspaddmm"]
 
 
 class Lines(NamedTuple):
@@ -216,6 +216,9 @@ def sspaddmm(input: SparseTensor, mat1: Any, mat2: Tensor, *, beta: Any = 1, alp
             [0., 3.]])
     """
     return add(input * beta, smm(mat1, mat2) * alpha)
+
+
+dsmm, hsmm, saddmm = spmm, hspmm, sspaddmm  # older names
 
 
 @handles("matmul", "mv", "dot")

@@ -243,3 +243,11 @@ def test_indices_of_rows_and_of_where_they_begin():
     turned = nbgrad._convert_indices_from_csr_to_coo(begins, columns, transpose=True, out_int32=True)
     assert turned.tolist() == [[1, 2, 0, 4], [0, 0, 2, 3]] and turned.dtype is nbgrad.int32
     assert nbgrad._convert_indices_from_coo_to_csr(nbgrad.tensor([0]), 1, out_int32=True).dtype is nbgrad.int32
+
+
+def test_older_names_of_products():
+    """``dsmm``, ``hsmm`` and ``saddmm`` are the products that have other names now, of dense tensors, too."""
+    x, y = nbgrad.eye(2).to_sparse(), nbgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert nbgrad.dsmm(x, y).equal(y) and nbgrad.dsmm(y, y).equal(y @ y)
+    assert nbgrad.hsmm(x, y).to_dense().equal(y)
+    assert nbgrad.saddmm(x, x, y).to_dense().equal(y + nbgrad.eye(2))
