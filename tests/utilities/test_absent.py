@@ -19,7 +19,6 @@ from nbgrad.errors import ArgumentError, DeviceError, DimError, LibraryError, No
         lambda: nbgrad.distributed.init_device_mesh("cpu", (1,)),
         lambda: nbgrad.onnx.export(None, None),
         lambda: nbgrad.PyTorchFileReader("file"),
-        lambda: nbgrad.utils.flop_counter.FlopCounterMode().__enter__(),
         lambda: nbgrad.ops.aten._to_copy(nbgrad.ones(1)),
     ],
 )
