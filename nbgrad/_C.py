@@ -20,6 +20,7 @@ from .graph.task import (
 )
 from .graph.writes import increment_version as _increment_version
 from .modes.overrides import disabled as DisableTorchFunctionSubclass, function_on_plain as _disabled_torch_function_impl
+from .tensors.storage import default_device as _default_device
 from .tensors.tensor import Tensor as _Tensor
 
 __all__ = [
@@ -33,11 +34,18 @@ __all__ = [
     "_current_graph_task_id",
     "_disabled_torch_function_impl",
     "_get_current_graph_task_keep_graph",
+    "_get_default_device",
     "_get_tracing_state",
     "_increment_version",
     "_nn",
     "_is_fwd_grad_enabled",
     "_is_multithreading_enabled",
+    "_jit_override_can_fuse_on_cpu",
+    "_jit_override_can_fuse_on_gpu",
+    "_jit_set_nvfuser_enabled",
+    "_jit_set_profiling_executor",
+    "_jit_set_profiling_mode",
+    "_jit_set_texpr_fuser_enabled",
     "_log_api_usage_once",
     "_set_fwd_grad_enabled",
     "_will_engine_execute_node",
@@ -53,9 +61,23 @@ def _are_functorch_transforms_active() -> bool:
     return bool(_mode.transforms)
 
 
+def _get_default_device() -> str:
+    """Where new tensors are, as text."""
+    return str(_default_device())
+
+
 def _get_tracing_state() -> None:
     """None: captured programs are not told apart from those that run as they are."""
 
 
 def _log_api_usage_once(event: str) -> None:
     """Nothing is reported to anybody."""
+
+
+def _jit_set_profiling_executor(enabled: bool) -> bool:
+    """Nothing is set, nor by its neighbours: compiled functions are not interpreted. What was set is False."""
+    return False
+
+
+_jit_set_profiling_mode = _jit_set_texpr_fuser_enabled = _jit_set_nvfuser_enabled = _jit_set_profiling_executor
+_jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = _jit_set_profiling_executor

@@ -112,7 +112,7 @@ _late = {
     **dict.fromkeys(("compile", "associative_scan", "cond", "map", "scan", "while_loop"), "jit"),
     **dict.fromkeys(("bilinear", "channel_shuffle", "pdist", "rms_norm"), "nn.functional"),
     **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), "nn.functional"),
-    **dict.fromkeys(("_standard_gamma", "binomial", "poisson"), "distributions.sampling"),
+    **dict.fromkeys(("_sample_dirichlet", "_standard_gamma", "binomial", "poisson"), "distributions.sampling"),
     **dict.fromkeys(_AUTOCAST, "amp.autocast_mode"),
     **dict.fromkeys(_NATIVE, "nn.native_functions"),
     "summary": "nn.summary",

@@ -21,7 +21,7 @@ pay nothing for it. So it is with the current GPU and streams, of hooks and Func
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from heapq import heappop, heappush, heappushpop
 from logging import DEBUG
 from typing import Any, Callable
@@ -30,7 +30,7 @@ from . import accumulate as accumulation
 from .accumulate import accumulate
 from .base.calls import CALLS
 from .base.errors import ArgumentError, DeviceError, DTypeError, GradError, ShapeError
-from .base.grad_mode import dual_levels, mode, special, traces
+from .base.grad_mode import dispatch_modes, dual_levels, mode, special, traces
 from .base.stack_room import StackRoom
 from .graph.cotangents import broadcasts, fit, plus
 from .graph.edges import AccumulateGrad, Edge, Node, grad_dtype_of
@@ -80,8 +80,8 @@ def run_backward(
     raised = outer is not None and ROOM.take(1000 + FRAMES_A_PASS * task.depth)
     mode.enabled, current["task"] = create_graph, task
     try:
-        # Kernels know no tangents, and no graph that is captured: meanwhile nodes evaluate their formulas by calls.
-        walks[-1](task, seeds, create_graph or bool(dual_levels or traces), current)
+        # Kernels know no tangents, captured graphs, modes beneath the gradients: meanwhile nodes evaluate their formulas by calls.
+        walks[-1](task, seeds, create_graph or bool(dual_levels or traces or dispatch_modes), current)
         if task.callbacks is not None:
             current["node"] = None
             for callback in task.callbacks:  # a callback may queue another
@@ -150,7 +150,7 @@ def walk(
         plain, needed, wanted = False, counts if needed is None else needed, counts
     run = run or run_special
     if turns is None:
-        turns = steps
+        turns = partial(steps, seen=True) if dispatch_modes else steps
     step, send_on, _ = turns(*checks) if task.depth <= NATIVE_DEPTH else turns(*checks, nested=True)
     while node is not None or heap:
         if node is None:
@@ -212,15 +212,19 @@ def receive(work: tuple, edge: Any, g: Tensor | None) -> Target:
 
 
 @cache
-def steps(check: Callable | None = None, complain: Callable | None = None, nested: bool = False) -> tuple[Callable, ...]:
+def steps(
+    check: Callable | None = None, complain: Callable | None = None, nested: bool = False, seen: bool = False
+) -> tuple[Callable, ...]:
     """``advance``, a node's turn in a pass, and its halves, ``send`` and ``run``: see ``Steps`` of native/steps.py.
 
     Args:
         check, complain: ``check(grads)`` is asked about the results of every node; whatever it finds but None,
             ``complain(node, found)`` raises an error about.
         nested: for passes inside of many others: the functions as they are, which need none of the thread's stack.
+        seen: a mode beneath the gradients is to see sums of cotangents: none is added in place.
     """
-    sums = accumulation.sum_plans, CALLS["add"], accumulation.plan_sum
+    add = CALLS["add"]
+    sums: tuple = ({}, add, add) if seen else (accumulation.sum_plans, add, accumulation.plan_sum)
     return native.steps(AccumulateGrad, freed_backward, receive, *sums, check, complain, hooked_meanwhile, compiled=not nested)
 
 

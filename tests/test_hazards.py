@@ -255,6 +255,23 @@ def test_recording_does_not_provoke_the_collector():
     assert len(gc.get_objects()) - before < 2_000
 
 
+@pytest.mark.skipif(not config.NATIVE, reason="NBGRAD_NATIVE=0: objects that Python makes are all known to the collector")
+def test_new_sizes_do_not_provoke_the_collector():
+    """What is kept of sizes never seen before, forth and back, is hidden from the collector, too."""
+    x, y = nbgrad.ones(3000, requires_grad=True), nbgrad.ones(3000)
+
+    def run(sizes):
+        for n in sizes:
+            x.grad = None
+            (x[:n] * y[:n]).sum().backward()
+
+    run(range(1, 100))
+    gc.collect()
+    before = len(gc.get_objects())
+    run(range(1000, 3000))
+    assert len(gc.get_objects()) - before < 1_000
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 def test_child_of_a_compiling_process_computes():
     """A child forked while another thread compiles kernels can compile and compute, and ends."""

@@ -140,7 +140,7 @@ utils.benchmark.*
 = counts of instructions and random inputs: `Timer` and `Compare` are there
 
 utils.flop_counter.*
-= `profiler.profile(with_flops=True)` estimates products and elementwise operations
+= formulas of kernels of GPUs, and helpers: `FlopCounterMode` and `register_flop_formula` are there
 
 utils.data.*DataPipe* utils.data.datapipes utils.data.DataChunk utils.data.argument_validation utils.data.functional_datapipe
 utils.data.graph_settings utils.data.guaranteed_datapipes_determinism utils.data.non_deterministic

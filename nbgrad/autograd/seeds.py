@@ -12,6 +12,9 @@ from ..engine import describe
 from ..graph.edges import AccumulateGrad, Edge, GradientEdge, edge_of, requires_grad
 from ..graph.node import Node
 from ..graph.rule import name_of
+from ..modes.created import made_by_class
+from ..modes.dispatch_modes import wrapper_classes
+from ..modes.wrappers import is_wrapped
 from ..tensors.choices import current
 from ..tensors.layout import Layout, sparse_marks
 from ..tensors.storage import LENT
@@ -53,7 +56,8 @@ def make_seeds(op: str, roots, cotangents, recorded: bool) -> list[tuple[Any, Te
             roots = tuple(map(values_if_sparse, roots))
     if isinstance(roots, Tensor):
         if cotangents is None:
-            return [(root_edge(op, roots), implicit_seed(op, roots.layout, recorded))]
+            seed = implicit_seed(op, roots.layout, recorded)
+            return [(root_edge(op, roots), seed_of(roots, seed) if wrapper_classes else seed)]
         if isinstance(cotangents, Tensor):
             return [(root_edge(op, roots), explicit_seed(op, cotangents, roots.layout, 0))]
     roots = as_sequence(op, "roots", roots)
@@ -64,7 +68,12 @@ def make_seeds(op: str, roots, cotangents, recorded: bool) -> list[tuple[Any, Te
     for position, (root, g) in enumerate(zip(roots, cotangents)):
         edge = root_edge(op, root)
         layout = root.layout if isinstance(root, Tensor) else edge_layout(op, root)
-        seeds.append((edge, implicit_seed(op, layout, recorded) if g is None else explicit_seed(op, g, layout, position)))
+        if g is None:
+            g = implicit_seed(op, layout, recorded)
+            g = seed_of(root, g) if wrapper_classes else g
+        else:
+            g = explicit_seed(op, g, layout, position)
+        seeds.append((edge, g))
     return seeds
 
 
@@ -133,6 +142,11 @@ def settled_one(layout: Layout) -> Tensor:
 
 
 _lent = Plans(lent_one, 256)
+
+
+def seed_of(root: Any, seed: Tensor) -> Tensor:
+    """The cotangent 1 of a root, as its class makes it if that says what operations mean."""
+    return made_by_class("ones_like", root) if is_wrapped(root) else seed
 
 
 def implicit_seed(op: str, layout: Layout, recorded: bool) -> Tensor:

@@ -18,7 +18,7 @@ from typing import Any
 from . import cuda
 from .flags import Switches
 
-__all__ = ["cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "quantized"]
+__all__ = ["cpu", "cuda", "cudnn", "flags_frozen", "mha", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "quantized"]
 
 
 def never(*args: Any, **kwargs: Any) -> bool:
@@ -36,6 +36,11 @@ def vector_capability() -> str:
     from ..kernels.cpu.emit import widest_vectors
 
     return widest_vectors()
+
+
+def flags_frozen() -> bool:
+    """False: switches can be set."""
+    return False
 
 
 def set_flags(_enabled: bool) -> tuple[bool]:

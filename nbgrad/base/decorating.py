@@ -4,11 +4,44 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Callable
+from typing import Any, Callable, Self, TypeVar, overload
 
 from .user_stack import warn_user
 
 __all__ = ["decorate"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _DecoratorContextManager:  # torch's name
+    """A context manager that decorates functions, too: what is derived from it defines ``__enter__`` and ``__exit__``.
+
+    A function runs inside of a fresh ``clone()`` in each call, and the body of a generator in each of its steps.
+    """
+
+    def clone(self):
+        """A fresh context of the same meaning: one instance may decorate a function that calls itself."""
+        return type(self)()
+
+    def __call__(self, function: F) -> F:
+        return decorate(self.clone, function)
+
+
+class _NoParamDecoratorContextManager(_DecoratorContextManager):  # torch's name
+    """A context without arguments: the class decorates without parentheses too."""
+
+    @overload
+    def __new__(cls, function: None = None) -> Self: ...
+
+    @overload
+    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]     # without parentheses: the function itself, decorated
+
+    def __new__(cls, function: Any = None) -> Any:
+        self = super().__new__(cls)
+        return self if function is None else self(function)
+
+    def __init__(self, function: Callable | None = None):
+        pass
 
 
 def decorate(context: Callable[[], Any], function: Any) -> Any:

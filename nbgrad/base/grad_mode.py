@@ -44,6 +44,10 @@ def capture_of_thread() -> Any:
     return None
 
 
+# The modes beneath the gradients that are active anywhere in the process (modes/dispatch_modes.py). While there is one, passes
+# evaluate formulas by calls.
+dispatch_modes: list = []
+
 # The tracers of calls that run anywhere in the process (forward/programs.py). ``new_full`` tells them of what it has filled.
 call_tracers: list = []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Self, TypeVar, overload
 
-from .decorating import decorate
+from .decorating import _DecoratorContextManager, _NoParamDecoratorContextManager
 from .errors import ArgumentError
 from .grad_mode import mode, set_recording, special
 from .locks import new_lock
@@ -15,7 +15,7 @@ __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class ModeContext:
+class ModeContext(_DecoratorContextManager):
     """A context manager and decorator that sets what ``is_grad_enabled`` says for its extent.
 
     NOTE [Interrupts]: Python looks for Ctrl-C where a function begins, after calls, and where a loop goes back. So the mode is set
@@ -38,29 +38,9 @@ class ModeContext:
         else:
             mode.enabled = self.before
 
-    def clone(self):
-        """A fresh context of the same meaning: one instance may decorate a function that calls itself."""
-        return type(self)()
 
-    def __call__(self, function: F) -> F:
-        return decorate(self.clone, function)
-
-
-class PlainContext(ModeContext):
-    """A mode without arguments: the class decorates without parentheses too."""
-
-    @overload
-    def __new__(cls, function: None = None) -> Self: ...
-
-    @overload
-    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]     # without parentheses: the function itself, decorated
-
-    def __new__(cls, function: Any = None) -> Any:
-        self = super().__new__(cls)
-        return self if function is None else self(function)
-
-    def __init__(self, function: Callable | None = None):
-        pass
+class PlainContext(_NoParamDecoratorContextManager, ModeContext):
+    """A mode without arguments."""
 
 
 class no_grad(PlainContext):  # torch's name

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..base.dtypes import dtype_of, get_default_dtype
 from ..base.errors import ArgumentError, DTypeError, OutOfMemoryError, ShapeError
-from ..base.grad_mode import call_tracers, note_leaf, special, traces, unusual
+from ..base.grad_mode import call_tracers, dispatch_modes, note_leaf, special, traces, unusual
 from ..dispatch.out import write_out
+from ..modes.created import shown
 from ..modes.inference import newly_made
 from ..native.handle import from_blocks
 from ..tensors.layout import MOST_ELEMENTS, Layout, layout_of, like_strides
@@ -103,12 +104,14 @@ def leaf(op: str, x: Tensor, requires_grad: bool, pin_memory: bool = False) -> T
     """
     if pin_memory:
         x = pinned(op, x)
+    if special:
+        x = newly_made(shown(op, x) if dispatch_modes else x)
     if requires_grad:
         require_differentiable(op, x.layout.dtype)
         x._needs_grad_ = True
         if unusual:
             note_leaf(x)
-    return newly_made(x) if special else x
+    return x
 
 
 def into(out: Tensor, make, *args, dtype=None, **named) -> Tensor:

@@ -13,7 +13,10 @@ from ..base.dtypes import DTypeLike, get_default_dtype
 from ..base.errors import ArgumentError, ShapeError
 from ..base.function_attributes import attach
 from ..modes.batched import wrap_batched
+from ..modes.created import made_by_class
+from ..modes.dispatch_modes import wrapper_classes
 from ..modes.overrides import handle_function
+from ..modes.wrappers import is_wrapped
 from ..tensors.batch_levels import is_batched, open_levels, whole
 from ..tensors.layout import layout_of, sparse_marks
 from ..tensors.memory_format import MemoryFormat, order_of, strides_of
@@ -279,6 +282,8 @@ def zeros_like(
     >>> nbgrad.zeros_like(nbgrad.tensor([1, 2]))
     tensor([0, 0])
     """
+    if wrapper_classes and is_wrapped(input):
+        return made_by_class("zeros_like", input, dtype=dtype, device=device).requires_grad_(requires_grad)
     if open_levels and is_batched(input):
         return of_batch(zeros_like, input, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
     if sparse_marks and is_sparse(input):
@@ -304,6 +309,8 @@ def ones_like(
     >>> nbgrad.ones_like(nbgrad.tensor([1, 2]))
     tensor([1, 1])
     """
+    if wrapper_classes and is_wrapped(input):
+        return made_by_class("ones_like", input, dtype=dtype, device=device).requires_grad_(requires_grad)
     if open_levels and is_batched(input):
         return of_batch(ones_like, input, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
     return leaf("ones_like", new_full(layout_like("ones_like", input, dtype, device, memory_format), 1), requires_grad, pin_memory)
@@ -325,6 +332,8 @@ def empty_like(
     >>> nbgrad.empty_like(nbgrad.ones(2, dtype=nbgrad.int64)).dtype
     nbgrad.int64
     """
+    if wrapper_classes and is_wrapped(input):
+        return made_by_class("empty_like", input, dtype=dtype, device=device).requires_grad_(requires_grad)
     if open_levels and is_batched(input):
         return of_batch(empty_like, input, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
     if sparse_marks and is_sparse(input):
@@ -349,6 +358,8 @@ def full_like(
     >>> nbgrad.full_like(nbgrad.ones(2), 3)
     tensor([3., 3.])
     """
+    if wrapper_classes and is_wrapped(input):
+        return made_by_class("full_like", input, fill_value=fill_value, dtype=dtype, device=device).requires_grad_(requires_grad)
     if open_levels and is_batched(input):
         return of_batch(
             full_like, input, fill_value, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory

@@ -16,9 +16,12 @@ from ..base.grad_mode import capture_of_thread, mode, special, traces
 from ..dispatch.device_requirements import is_required
 from ..dispatch.operands import no_derivative_by
 from ..graph.edges import requires_grad
+from ..modes.created import made_by_class
+from ..modes.dispatch_modes import wrapper_classes
 from ..modes.inference import newly_made
 from ..modes.interpreters import has_tangent
 from ..modes.traced import refuse_in_graph
+from ..modes.wrappers import is_wrapped
 from ..tensors.arrays import array_of, values_of
 from ..tensors.batch_levels import BATCHED, ask_values, leave_graph, require_values, whole
 from ..tensors.layout import layout_of
@@ -165,6 +168,8 @@ def element(x: Tensor) -> Any:
     """
     layout = x.layout
     if layout.special or traces:
+        if wrapper_classes and is_wrapped(x):
+            return made_by_class("_local_scalar_dense", x)
         ask_values("item", x)
     array = x._storage_.array
     if layout.memory is None and array.dtype is layout.descr and not (layout.conj or layout.neg):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ __all__ = ["collate", "collate_tensors", "default_collate", "default_collate_fn_
 
 EXPECTED = "expected tensors, NumPy arrays, numbers, strings, and mappings, tuples and sequences of them"
 INT64 = 1 << 63
+np_str_obj_array_pattern = re.compile("[SaUO]")  # torch's name: NumPy's dtypes of strings and objects, as ``dtype.str`` has them
 HINT = "Hint: give the loader a collate_fn."
 
 
@@ -156,7 +158,7 @@ def collate_arrays(batch: Sequence, *, collate_fn_map: Any = None) -> Any:
         ArgumentError: strings or objects. ShapeError: shapes differ.
     """
     first = batch[0]
-    if first.dtype.kind in "SaUO":
+    if np_str_obj_array_pattern.search(first.dtype.str):
         raise ArgumentError(f"default_collate: {EXPECTED}; found an array of {first.dtype}. {HINT}")
     if all(type(x) is np.ndarray and x.dtype == first.dtype and x.shape == first.shape for x in batch):
         return nbgrad.as_tensor(np.stack(batch))
@@ -196,6 +198,11 @@ default_collate_fn_map: dict[Any, Callable] = {
     str: collate_texts,
     bytes: collate_texts,
 }
+
+
+# torch's names.
+collate_tensor_fn, collate_numpy_array_fn, collate_numpy_scalar_fn = collate_tensors, collate_arrays, collate_scalars
+collate_float_fn, collate_int_fn, collate_str_fn = collate_floats, collate_ints, collate_texts
 
 
 def default_collate(batch: Sequence) -> Any:

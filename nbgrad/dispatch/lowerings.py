@@ -197,7 +197,12 @@ def copies_of(plan: GeneralPlan) -> Callable[[tuple, bytes, tuple, tuple], Gener
     shared, (layouts, attributes) = object.__new__(GeneralPlan), plan.given
     shared.op, shared.made, shared.sized = plan.op, None, None
     build, count, names = native.builder(shared, ("record", "outs", "layouts", "given"), True), len(layouts), tuple(attributes)
-    return lambda inputs, *parts: build(*parts, (inputs[:count], dict(zip(names, inputs[count:]))))
+
+    def copy(inputs: tuple, record: bytes, outs: tuple, layouts: tuple) -> GeneralPlan:
+        bounded.conceal(operands := inputs[:count])
+        return build(record, outs, layouts, (operands, dict(zip(names, inputs[count:]))))
+
+    return copy
 
 
 def for_sizes(*sizes: int) -> Callable[[Callable[..., GeneralPlan]], Callable[..., GeneralPlan]]:

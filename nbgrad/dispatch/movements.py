@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache, lru_cache, partial
 from typing import Any, Callable
 
+from ..base import bounded
 from ..base.bounded import Plans, keep_plan
 from ..base.calls import CALLS
 from ..base.grad_mode import mode
@@ -124,6 +125,7 @@ class ViewRule(GeneralRule):
             else:
                 facts = plan.facts
                 rest = plan.rest = tuple([facts[name] for name in self.rest])
+            bounded.conceal(rest)
         return self.inverse(g, *rest)
 
 

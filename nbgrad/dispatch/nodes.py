@@ -17,6 +17,7 @@ from ..graph.node import NODE_SAVES, WideNode, blank_node, saved_slots
 from ..graph.packing import RawSaved, raw_attributes, raw_of_several, tangents_of
 from ..graph.rule import Rule
 from ..graph.saved import SavedTensor, alias_with, unpack
+from ..modes.wrappers import is_wrapped
 from ..tensors.layout import Layout
 from ..tensors.tensor import Tensor, native
 from ..views import WrittenRegion
@@ -175,8 +176,19 @@ def in_memory_of_its_own(part: Tensor, layout: Layout, geometry: Any) -> Tensor:
     return base
 
 
+def saved_wrapper(node: Node, kept: Tensor) -> Tensor:
+    """A saved result of a class that says what operations mean; with its history where the pass is recorded."""
+    if not mode.enabled:
+        return kept
+    out: Tensor = CALLS["detach"](kept)
+    out._edge_, out._needs_grad_ = node, True
+    return out
+
+
 def saved_output(node: Node, alias: Tensor) -> Tensor:
     """A saved result with its history: a new tensor on the same node; for a write to a view, a view of the written base."""
+    if is_wrapped(alias):
+        return saved_wrapper(node, alias)
     if type(node._attrs_) is WrittenRegion:
         geometry: Any
         outer, layout, offset, geometry = node._attrs_

@@ -243,8 +243,11 @@ def stores_with_care(kinds: tuple) -> bool:
 
 
 def require_divisor(op: Elementwise, dtype: DType, operands: tuple) -> None:
-    """Refuse to divide integers by 0, which floats may be; a GPU's are looked at there, and refused when it is next waited for."""
-    if not op.integer_divisor or dtype.differentiable:
+    """Refuse to divide integers by 0, which floats may be; a GPU's are looked at there, and refused when it is next waited for.
+
+    Where an operand has no elements nothing is divided.
+    """
+    if not op.integer_divisor or dtype.differentiable or any(isinstance(x, Tensor) and not x.layout.numel for x in operands):
         return
     divisor = operands[op.operands.index(op.integer_divisor)]
     text = (

@@ -178,19 +178,20 @@ class Text:
         for k, x in enumerate(opened):
             if are_layouts(x):
                 self.names += [(f"x{k}[{n}]", each) for n, each in enumerate(x)]
-        self.parameters = ", ".join(f"x{k}" for k in range(len(opened)))
+        self.parameters = ", ".join([*(f"x{k}=never" for k in range(len(opened))), "*more"])
         self.scope: dict[str, Any] = {
             "derived_layout": derived_layout,
             "pack_record": pack_record,
             "Layout": Layout,
+            "never": never,
             "form_of": form_of,
             "kind_of_other": kind_of_other,
         }
         self.used: set[str] = set()
-        self.kind: list[str] = []
+        self.kind = ["not more"]
 
     def ask_kind(self, inputs: tuple, sizes: Collection[int]) -> None:
-        """Have the function ask first whether its inputs are of the kind of these: see ``Patterns.kind_of``."""
+        """Have the function ask first whether its inputs are as many, and of the kind of these: see ``Patterns.kind_of``."""
         ask, same = self.kind.append, dict[Layout, str]()
         for k, x in enumerate(inputs):
             name = f"x{k}"

@@ -15,7 +15,7 @@ from ..base.grad_mode import traces
 from ..modes.numbers import value_of
 from ..modes.traced import capture_of_thread
 from ..ops.expr import Expr, constant, scalar, symbol
-from ..tensors.layout import Layout, sparse_marks
+from ..tensors.layout import WRAPPER, DispatchMark, Layout, sparse_marks
 from ..tensors.tensor import Tensor
 from ..views import check_inplace
 from .formulas import Formula
@@ -96,7 +96,8 @@ def fused_update(
 
 def in_tables(x: Tensor) -> bool:
     """Whether many tensors like this one are updated, or folded, in few launches: on a GPU, where no graph is captured by calls."""
-    return x.layout.memory is not None and not traces and x.layout.special not in sparse_marks
+    mark = x.layout.special
+    return x.layout.memory is not None and not traces and mark not in sparse_marks and mark is not WRAPPER
 
 
 def fused_updates(
@@ -300,6 +301,11 @@ def check_layouts(layouts: tuple[Layout, ...], outputs: int, singles: int) -> No
     """
     first = layouts[0]
     for k, layout in enumerate(layouts):
+        if isinstance(layout.special, DispatchMark):
+            raise NotSupportedError(
+                f"fused_update: {'output' if k < outputs else 'input'} is a tensor whose class has __torch_dispatch__, expected "
+                "one with elements. Hint: an optimizer of update rules, such as SGD or Adam."
+            )
         if layout.special in sparse_marks:
             what = f"output {k}" if k < outputs else f"input {k - outputs}"
             raise NotSupportedError(f"fused_update: {what} is a sparse tensor, expected a dense one. Hint: x.to_dense().")

@@ -16,7 +16,7 @@ from .continuous import Beta, dirichlet_mode
 from .distribution import REQUIRED, Family, Size, lazy, noise
 from .exp_family import ExponentialFamily
 from .location_scale import LOG_2PI
-from .sampling import log_gamma_sample
+from .sampling import _sample_dirichlet, log_gamma_sample
 
 __all__ = ["Dirichlet", "LKJCholesky", "LowRankMultivariateNormal", "MultivariateNormal", "Wishart"]
 
@@ -37,7 +37,7 @@ class Dirichlet(Family, ExponentialFamily):
     mode = property(lambda d: dirichlet_mode(d.concentration))
 
     def draw(self, shape: Size) -> Tensor:
-        return nbgrad.softmax(log_gamma_sample(self.concentration.expand(tuple(shape))), -1)
+        return _sample_dirichlet(self.concentration.expand(tuple(shape)))
 
     def log_density(self, value: Tensor) -> Tensor:
         a = self.concentration

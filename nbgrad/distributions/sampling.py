@@ -175,6 +175,12 @@ def _standard_gamma(concentration: Tensor, generator: Any = None) -> Tensor:
     return log_gamma_sample(concentration, generator).exp()
 
 
+def _sample_dirichlet(concentration: Tensor, generator: Any = None) -> Tensor:
+    """For each row of concentrations a point of the simplex, as a differentiable function of them."""
+    require_floating_rates("_sample_dirichlet", "concentration", concentration)
+    return log_gamma_sample(concentration, generator).softmax(-1)
+
+
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """For each rate a count of the Poisson distribution, in the shape and dtype of ``input``.
 

@@ -23,12 +23,13 @@ from ..base.function_attributes import attach
 from ..base.locks import new_rlock
 from ..base.overriding import overrides_functions
 from ..dispatch.generated import compile_now
+from ..methods.install import FUNCTIONS
 from ..modes.overrides import handle_function
 from ..tensors.tensor import Tensor
 
 __all__ = ["ask_while_alive", "functions_ask"]
 
-SPACES = ("nbgrad", "nbgrad.nn.functional", "nbgrad.nn.init", "nbgrad.linalg", "nbgrad.fft", "nbgrad.special")
+SPACES = ("nn.functional", "nn.init", "nn.native_functions", "linalg", "fft", "special", "distributions.sampling")
 _lock = new_rlock()
 _askers = 0  # for how many tracers functions ask
 _asked = _exchanging = False  # whether they do, and whether their code is being exchanged
@@ -81,11 +82,13 @@ def askable() -> dict[FunctionType, tuple[CodeType, CodeType]]:
 
 def public_functions() -> Iterator[FunctionType]:
     """The functions of the package that take tensors, and ``_assert``."""
-    for space in map(import_module, SPACES):
-        for name in getattr(space, "__all__", dir(space)):
-            function = getattr(space, name, None)
-            if isinstance(function, FunctionType) and (takes_tensors(function) or name == "_assert"):
-                yield function
+    members = {**FUNCTIONS, **vars(nbgrad)}  # what is imported at first use is found in its own module
+    for path in SPACES:
+        space = import_module(f"nbgrad.{path}")
+        members |= {f"{path}.{name}": getattr(space, name) for name in space.__all__}
+    for name, function in members.items():
+        if isinstance(function, FunctionType) and (takes_tensors(function) or name == "_assert"):
+            yield function
 
 
 def methods() -> Iterator[FunctionType]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import linecache
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -238,7 +239,9 @@ def forward_of(code: str, names: dict[str, Any]) -> Callable:
     linecache.cache[file] = (len(code), None, code.splitlines(True), file)
     space = dict(names)
     exec(compile(code, file, "exec", dont_inherit=True), space)
-    return space["forward"]
+    made: Callable = space["forward"]
+    weakref.finalize(made, linecache.cache.pop, file, None).atexit = False
+    return made
 
 
 def indented(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Callable
 
 from ..base.errors import GradError, VersionError
 from ..base.grad_mode import mode
+from ..tensors.layout import DispatchMark
 from ..tensors.tensor import Tensor, native
 from .edges import accumulator_of, edge_of, requires_grad
 from .node import Node
@@ -76,7 +77,7 @@ class RawSaved:
 
 def behind_hooks(node: Node, name: str, value: Tensor, pack: Callable, unpack_hook: Callable) -> SavedTensor:
     """What stands for a tensor that a node keeps under a name. A result is shown to ``pack`` with its history."""
-    if name != "out":
+    if name != "out" or isinstance(value.layout.special, DispatchMark):  # whose class made it of the result, without a history
         return pack_tensor(value, pack, unpack_hook)
     shown = native.alias(value)
     shown._edge_, shown._needs_grad_ = node, True

@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Callable
 
+from ..base.calls import CALLS
 from ..base.dtypes import bool_
 from ..base.errors import ArgumentError, DeviceError, DimError, GradError, ShapeError, VersionError
 from ..base.grad_mode import mode
 from ..tensors.arrays import limits_of
+from ..tensors.layout import DispatchMark
 from ..tensors.tensor import Tensor, native, new_meta
 from .edges import AccumulateGrad
 from .node import Edge, Node
@@ -228,8 +230,8 @@ def unpacked(saved: SavedTensor) -> Tensor:
 
 
 def alias_with(x: Tensor, tangent: dict | None) -> Tensor:
-    """An alias without history; with the tangents of what it stands for."""
-    out = native.alias(x)
+    """An alias without history; with the tangents of what it stands for. Of a wrapper its class makes it."""
+    out: Tensor = CALLS["detach"](x) if isinstance(x.layout.special, DispatchMark) else native.alias(x)
     if tangent:
         out._meta_ = new_meta()
         out._meta_.tangent = tangent

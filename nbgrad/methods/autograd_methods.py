@@ -15,7 +15,8 @@ from ..base.errors import ArgumentError, DeviceError, DTypeError, GradError, Inp
 from ..base.grad_mode import note_leaf, refuse_in_transform, traces, unusual
 from ..base.user_stack import warn_user
 from ..creation import casting, dlpack, factories as creation, numpy_exchange as interop
-from ..dispatch import inference as _inference_calls, passing as _passing_calls  # noqa: F401  (they register themselves)
+from ..creation.wrappers import install_wrappers
+from ..dispatch import beneath as _beneath, inference as _inference_calls, passing as _passing_calls  # noqa: F401  (they register themselves)
 from ..graph import edges as graph
 from ..graph.edges import AccumulateGrad, Edge, RemovableHandle, edge_of, is_leaf_edge, requires_grad
 from ..graph.node import Node, node_meta, visible_node
@@ -361,6 +362,7 @@ def install() -> dict:
     overrides.install_overrides()
     install_subclass_calls()
     inference.install_inference()
+    install_wrappers()
     public = dict(casting.DTYPE_NAMES)
     public.update(creation.install_creation())
     public.update(random.install_random())

@@ -19,7 +19,7 @@ from ..modes.overrides import converted
 from ..modes.traced import note_alias, note_data, refuse_in_graph
 from ..native.handle import release_blocks
 from ..tensors.batch_levels import require_values
-from ..tensors.layout import Layout, contiguous_strides, layout_of, marked_layout
+from ..tensors.layout import DispatchMark, Layout, contiguous_strides, layout_of, marked_layout
 from ..tensors.memory_format import FORMATS, contiguous_format, order_of, preserve_format, strides_agree, strides_of
 from ..tensors.storage import CPU, IN_INFERENCE_MODE, Exchanged, Storage, unwatched
 from ..tensors.tensor import ASK, Tensor, native, put_layout
@@ -33,8 +33,11 @@ def get_data(x: Tensor) -> Tensor:
     """The same memory without history, with a version of its own: autograd does not notice writes to it.
 
     Nor does it of an inference tensor's, which may be written to through it, in inference mode and outside of it. A subclass's
-    tensor gives one of that subclass.
+    tensor gives one of that subclass; of a class that says what operations mean what it makes of ``detach``.
     """
+    if isinstance(x.layout.special, DispatchMark):
+        detached: Tensor = CALLS["detach"](x)
+        return detached
     storage = unwatched(x._storage_)
     if storage.writable is IN_INFERENCE_MODE:
         storage.writable = True

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import sys
 from types import SimpleNamespace
-from typing import Any, Callable, NoReturn
+from typing import Any, NoReturn
 
 from .. import ops
-from ..base.errors import LibraryError, NotSupportedError
+from ..base.errors import LibraryError
+from ..modes.overloads import packet_of
+from ..ops.operators import calls_of
 from ..tensors.tensor import Tensor
 
 __all__ = ["Operations", "install_operation_namespaces", "namespace_of"]
@@ -29,44 +31,22 @@ class Operations(SimpleNamespace):
 
 
 class Aten(Operations):
-    """``nbgrad.ops.aten``: functions of the package, and else methods of Tensor, by their names.
+    """``nbgrad.ops.aten``: the operators that functions of the package, methods of Tensor and operations beneath the gradients are.
 
-    Operations that torch keeps for itself (``_to_copy``) are names alone, which programs compare: a call of one is an error.
+    Operators that torch keeps for itself may be named whether or not an operation stands for them: programs compare with them.
     """
 
     def __getattr__(self, name: str) -> Any:
         function = getattr(sys.modules["nbgrad"], name, None) or getattr(Tensor, name, None)
-        if name.startswith("__") or not (name.startswith("_") or callable(function)):
+        if name.startswith("__") or not (name.startswith("_") or callable(function) or is_operator(name)):
             raise AttributeError(f"nbgrad.ops.aten has no operation {name!r}.")
-        setattr(self, name, Overloads(name, function))
+        setattr(self, name, packet_of("aten", name))
         return self.__dict__[name]
 
 
-class Overloads:
-    """An operation of ``aten``; its overloads (``default``, ``Tensor``, ``Scalar``, ...) are this one function.
-
-    >>> nbgrad.ops.aten.add.Tensor is nbgrad.ops.aten.add.Tensor, nbgrad.ops.aten.add
-    (True, nbgrad.ops.aten.add)
-    """
-
-    def __init__(self, name: str, function: Callable | None):
-        self.name, self.function = name, function
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.function is None:
-            raise NotSupportedError(
-                f"nbgrad.ops.aten.{self.name}: there is no such operation. Hint: the public function it belongs to."
-            )
-        return self.function(*args, **kwargs)
-
-    def __getattr__(self, overload: str) -> Overloads:
-        if overload.startswith("_"):
-            raise AttributeError(f"nbgrad.ops.aten.{self.name} has no overload {overload!r}.")
-        setattr(self, overload, Overloads(f"{self.name}.{overload}", self.function))
-        return self.__dict__[overload]
-
-    def __repr__(self) -> str:
-        return f"nbgrad.ops.aten.{self.name}"
+def is_operator(name: str) -> bool:
+    """Whether an operation is, or is part of, what torch calls by that name."""
+    return bool(calls_of("aten", name.removesuffix("_backward")))
 
 
 def namespace_of(name: str) -> Any:

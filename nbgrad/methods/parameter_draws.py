@@ -186,13 +186,29 @@ def chosen_indices(x: Tensor, numbers: Tensor, count: int, replacement: bool) ->
     return indices_by(multinomial_weights(x), x, numbers, count, replacement)
 
 
+def searched(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """How many elements of each sorted row are at most as great as each of its values: ``searchsorted`` of rows.
+
+    Many rows of few values are halved all at once, as calls of NumPy for each row take longer than that.
+    """
+    if len(rows) <= values.shape[-1]:
+        return np.stack([row.searchsorted(wanted, side="right") for row, wanted in zip(rows, values)])
+    length = rows.shape[-1]
+    begin, end = np.zeros(values.shape, np.intp), np.full(values.shape, length)
+    for _ in range(length.bit_length()):
+        middle = (begin + end) // 2
+        after = np.take_along_axis(rows, np.minimum(middle, length - 1), -1) <= values
+        begin, end = np.where(after, np.minimum(middle + 1, end), begin), np.where(after, end, middle)
+    return begin
+
+
 def indices_by(weights: np.ndarray, x: Tensor, numbers: Tensor, count: int, replacement: bool) -> Tensor:
     """The indices that random numbers choose by checked weights, those of ``x``."""
     if replacement:
-        totals, uniform = weights.cumsum(-1), values_of(numbers)
-        found = np.stack([row.searchsorted(u * row[-1], side="right") for row, u in zip(totals, uniform)])
+        totals = weights.cumsum(-1)
+        found = searched(totals, values_of(numbers) * totals[:, -1:])
         # The product may round up to the total, beyond the last index that has a weight.
-        found = np.minimum(found, [np.flatnonzero(row)[-1:] for row in weights])
+        found = np.minimum(found, totals.shape[-1] - 1 - (weights > 0)[:, ::-1].argmax(-1, keepdims=True))
     else:
         # A race that an index of weight 0 never leads, whatever its number.
         race = np.divide(weights, values_of(numbers), out=np.zeros_like(weights), where=weights > 0)

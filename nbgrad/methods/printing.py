@@ -286,5 +286,5 @@ def install_printing() -> None:
     """Hang the texts on Tensor and Parameter."""
     setters: tuple = ((Tensor, text_of), (Parameter, parameter_text))
     for kind, text in setters:
-        kind.__repr__ = kind.__str__ = text
+        kind.__repr__ = text  # and ``str``, also of subclasses with a ``__repr__`` of their own
     setattr(Tensor, "__format__", formatted)  # noqa: B010  (mypy: a method)

@@ -51,8 +51,8 @@ __all__ = [
 ]
 
 # From the user's side inwards: what an overriding type says, mixed precision, what a batch means, who measures, tangents, what a
-# checkpointed function keeps, inference tensors, lazy bits, graphs that are captured.
-RANKS = ("overrides", "casting", "batching", "profiling", "tangents", "selection", "inference", "bits", "capture")
+# checkpointed function keeps, inference tensors, lazy bits, modes beneath the gradients, graphs that are captured.
+RANKS = ("overrides", "casting", "batching", "profiling", "tangents", "selection", "inference", "bits", "dispatch", "capture")
 
 
 class Call:

@@ -29,6 +29,7 @@ from ..graph.task import state as pass_state
 from ..tensors.layout import Layout, marked_layout, sparse_marks
 from ..tensors.tensor import ASK, Parameter, Tensor, put_layout, told_of_subclasses
 from ..views import base_of
+from .dispatch_modes import seen_methods
 from .interpreters import Call, Presence, interpret, register, run_plainly
 
 __all__ = [
@@ -527,7 +528,11 @@ def interpreted_method(name: str, method: Callable) -> Callable:
             return interpret(Call(pseudo, (x,), {}, lambda plain: method(plain, *args, **kwargs)))
         return method(x, *args, **kwargs)
 
+    def asked(x, *args, **kwargs):
+        return interpret(Call(pseudo, (x,), {}, lambda plain: method(plain, *args, **kwargs)))
+
     CALLS[name] = call
+    seen_methods[name] = call, functools.wraps(method)(asked)
     return call
 
 

@@ -286,7 +286,7 @@ class Differentiator:
                 if backs is not None:
                     back = backs.get(g.layout)
             if back is None:
-                if g.layout.special is not False:
+                if g.layout.special is not False or any_marked(saved):
                     return self.by_calls(node, g, *saved)
                 back = self.plan(node, g, saved)
             out = fresh(cast(Plan, back), g, *saved)
@@ -315,6 +315,15 @@ class Differentiator:
         if simple:
             return self.symbolic(g, *as_tuple(values))
         return self.by_calls(node, g, *saved)
+
+
+@native(cold=True)
+def any_marked(saved: tuple) -> bool:
+    """Whether a saved value is a tensor that needs an interpreter: kernels read none."""
+    for value in saved:
+        if isinstance(value, Tensor) and value.layout.special is not False:
+            return True
+    return False
 
 
 @native

@@ -10,6 +10,7 @@ import nbgrad
 from .. import Tensor
 from ..base.errors import ArgumentError
 from ..creation.casting import targets_of
+from ..modes.wrappers import is_wrapped
 from .members import BUFFERS, PARAMETER
 
 __all__ = ["Convertible", "converted"]
@@ -110,8 +111,9 @@ class Convertible:
         for name, parameter in self._own(PARAMETER):
             data, grad = fn(parameter.data), parameter.grad
             grad = None if grad is None else fn(grad.detach())
-            if data.is_meta is not parameter.is_meta and not hasattr(parameter, "materialize"):
-                # Whoever else holds the parameter keeps its elements; of one that waits for a shape there are none.
+            moved = data.is_meta is not parameter.is_meta and not hasattr(parameter, "materialize")
+            if moved or is_wrapped(data) or is_wrapped(parameter):
+                # Whoever else holds the parameter keeps its elements; a wrapper, or one that waits for a shape, has none.
                 self.__dict__[name] = new = nbgrad.nn.Parameter(data, parameter.requires_grad)
                 new.grad = grad
                 continue

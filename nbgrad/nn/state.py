@@ -263,14 +263,17 @@ class Stateful(StateHooked):
             if (key := prefix + name) not in state:
                 keys.missing_keys.append(key)
                 continue
-            value = nbgrad.asarray(state[key])
+            if (entry := state[key]) is None:
+                problems.append(f"elements: {key} is None in the state, expected a tensor")
+                continue
+            value = entry_like(x, entry)
             if value.is_meta and not (assign or x.is_meta):
                 problems.append(f"elements: {key} is on meta in the state. Cannot copy out of meta tensor; no data!")
             elif known_shape(value) == known_shape(x):
                 put = partial(self._assign, name) if assign else partial(copied, key)
                 writes.append(partial(put, x, value))
             else:
-                problems.append(f"shape: {key} is {tuple(x.shape)} here and {tuple(value.shape)} in the state")
+                problems.append(f"size mismatch for {key}: {tuple(x.shape)} here and {tuple(value.shape)} in the state")
         extra = prefix + EXTRA_STATE
         has_extra = type(self).set_extra_state is not Stateful.set_extra_state
         if has_extra and extra in state:
@@ -358,18 +361,26 @@ def copied(key: str, x: Tensor, value: Tensor) -> None:
     x.copy_(value)
 
 
+def entry_like(x: Tensor, entry: Any) -> Tensor:
+    """An entry of a state as a tensor; a number where the module has one, which torch's oldest files have as a vector of one."""
+    value = nbgrad.asarray(entry)
+    return value[0] if known_shape(x) == () and known_shape(value) == (1,) else value
+
+
 def known_shape(x: Tensor) -> tuple[int, ...] | str:
     """A tensor's shape; of a parameter that waits for one, no text of it."""
     return "" if hasattr(x, "materialize") else tuple(x.shape)
 
 
 def does_not_fit(module: Any, keys: IncompatibleKeys, problems: list[str]) -> str:
-    """The message of a load that is refused."""
+    """The message of a load that is refused, with the words that programs for torch look for in it."""
     modules = module.named_modules(remove_duplicate=False)
     shapes = {join(path, name): known_shape(x) for path, each in modules for name, x in each._own_state()}
+    missing = ", ".join(f'"{name}" {shapes.get(name, "")}'.rstrip() for name in keys.missing_keys)
+    unexpected = ", ".join(f'"{name}"' for name in keys.unexpected_keys)
     lines = [
-        *(f"missing: {name} {shapes.get(name, '')}".rstrip() for name in keys.missing_keys),
-        *(f"unexpected: {name}" for name in keys.unexpected_keys),
+        *([f"Missing key(s) in state_dict: {missing}"] if missing else ()),
+        *([f"Unexpected key(s) in state_dict: {unexpected}"] if unexpected else ()),
         *problems,
     ]
     return (

@@ -102,6 +102,7 @@ general(
     operands=("query", "key", "value"),
     doc="softmax(scale * query @ key.mT) @ value.",
     **ATTENTION,
+    aten="_scaled_dot_product_flash_attention_for_cpu",
 )
 general(
     "attention_masked",
@@ -115,6 +116,7 @@ general(
     operands=("query", "key", "value", "mask"),
     doc="softmax(scale * query @ key.mT), of what a mask leaves of the scores, @ value.",
     **ATTENTION,
+    aten="_scaled_dot_product_flash_attention_for_cpu",
 )
 general(
     "attention_cotangents",
@@ -124,6 +126,7 @@ general(
     in_steps=lambda g, query, key, value, causal, scale: cotangents_in_steps(g, query, key, value, None, causal, scale),
     doc="The cotangents of queries, keys and values, of the shape of the whole batch.",
     **{**ATTENTION, "node": None},
+    aten="_scaled_dot_product_flash_attention_for_cpu_backward",
 )
 general(
     "attention_masked_cotangents",
@@ -133,4 +136,5 @@ general(
     in_steps=cotangents_in_steps,
     doc="The same, of what a mask leaves of the scores.",
     **{**ATTENTION, "node": None},
+    aten="_scaled_dot_product_flash_attention_for_cpu_backward",
 )

@@ -32,6 +32,7 @@ general(
     tells_by_nan=True,
     doc="logsumexp(row) - row[target] of every row; 0 where the target is ignored.",
     **ROWS,
+    aten="nbgrad::cross_entropy_rows",
 )
 general(
     "cross_entropy_rows_backward",
@@ -56,6 +57,7 @@ general(
     tells_by_nan=True,
     doc="-row[target] of every row; 0 where the target is ignored.",
     **ROWS,
+    aten="nll_loss_forward",
 )
 general(
     "nll_rows_backward",
@@ -75,6 +77,7 @@ general(
     shows={"weight": None},
     doc="The mean or sum of the rows that count, and whether a target is no class.",
     **ROWS,
+    aten="nbgrad::valid_mean",
 )
 general(
     "valid_share",

@@ -125,6 +125,7 @@ movement(
     method=False,
     node="ViewBackward0",
     doc="The same bytes read as another dtype.",
+    aten=".dtype",
 )
 general(
     "complex",
@@ -172,6 +173,7 @@ movement(
     function=False,
     node="NegViewBackward0",
     doc="The negative, as a view.",
+    aten="_neg_view",
 )
 
 

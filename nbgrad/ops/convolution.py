@@ -109,6 +109,7 @@ general(
     operands=("x", "y"),
     **COMMON,
     doc="What a weight is multiplied by: products of ``x`` and ``y`` at every distance that a kernel of that size has.",
+    aten="convolution_backward",
 )
 
 

@@ -25,6 +25,7 @@ general(
     node="ToCopyBackward0",
     resolves=True,
     doc="A copy of another dtype.",
+    aten="_to_copy",
 )
 general(
     "to_device",
@@ -34,6 +35,7 @@ general(
     node="ToCopyBackward0",
     resolves=True,
     doc="A copy on another device.",
+    aten="_to_copy",
 )
 general(
     "clone_like",

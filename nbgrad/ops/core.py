@@ -77,6 +77,7 @@ class Op:
             ``"{0} + {1}"``, ``{"integer": "{0}"}``; kinds are real, integer, complex, and bool of truth values alone.
         variadic: the first operand is a sequence of tensors.
         is_property: the method is an attribute, ``x.T``.
+        aten: torch's name of it beneath the gradients, where its node's does not tell: NOTE [Operators] of operators.py.
         row_major: the result is contiguous where others keep the order in which an operand goes through memory, as torch's.
     """
 
@@ -119,6 +120,7 @@ class Op:
         variadic: bool = False,
         text: str | dict[str, str] | None = None,
         is_property: bool = False,
+        aten: str | dict[tuple[bool, ...], str] | Callable[[tuple, dict], str] = "",
         row_major: bool = False,
     ):
         if name in OPS:
@@ -130,7 +132,7 @@ class Op:
         self.inplace, self.out = inplace, out
         self.shows, self.saved_as, self.forms, self.arguments = shows or {}, saved_as or {}, forms or {}, arguments or {}
         self.numpy, self.special, self.batched = numpy, special, batched or self.kind
-        self.variadic, self.is_property, self.row_major = variadic, is_property, row_major
+        self.variadic, self.is_property, self.row_major, self.aten = variadic, is_property, row_major, aten
         self.text: dict[str, str] = dict.fromkeys(("real", "integer", "complex"), text) if isinstance(text, str) else text or {}
         OPS[name] = self
 

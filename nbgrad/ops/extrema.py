@@ -131,6 +131,7 @@ general(
     function=False,
     node="ScatterBackward0",
     doc="Zeros with x at an index along dim.",
+    aten=".src",
 )
 
 

@@ -41,6 +41,7 @@ general(
     node="FftC2CBackward0",
     public="fft.fftn",
     doc="The Fourier transform of complex numbers along dimensions, or the inverse one.",
+    aten="_fft_c2c",
 )
 general(
     "fft_r2c",
@@ -50,6 +51,7 @@ general(
     node="FftR2CBackward0",
     public="fft.rfftn",
     doc="The Fourier transform of real numbers; with ``onesided`` the half of its coefficients that tells the others.",
+    aten="_fft_r2c",
 )
 general(
     "fft_c2r",
@@ -59,4 +61,5 @@ general(
     node="FftC2RBackward0",
     public="fft.irfftn",
     doc="The n real numbers of which this is half of the Fourier transform.",
+    aten="_fft_c2r",
 )

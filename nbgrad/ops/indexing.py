@@ -24,6 +24,7 @@ general(
     {"x": lambda g, indices, x_shape: g.index_backward(indices, x_shape)},
     **INTERNAL,
     doc="x at index tensors; None stands for a dimension that is taken whole.",
+    aten=".Tensor",
 )
 general(
     "index_backward",
@@ -78,6 +79,7 @@ general(
     public="scatter",
     row_major=True,
     doc="x with the elements of src written along dim where index says.",
+    aten=".src",
 )
 general(
     "scatter_value",
@@ -89,6 +91,7 @@ general(
     public="scatter",
     row_major=True,
     doc="x with one value written along dim where index says.",
+    aten=".value",
 )
 general(
     "scatter_add_src",
@@ -146,6 +149,7 @@ general(
     constant=True,
     public="index_fill",
     doc="x with one value in the slices that index names.",
+    aten=".int_Scalar",
 )
 general(
     "index_fill_tensor",
@@ -162,6 +166,7 @@ general(
     node="IndexFillBackward1",
     public="index_fill",
     doc="x with one element in the slices that index names.",
+    aten=".int_Tensor",
 )
 general(
     "take",
@@ -205,6 +210,7 @@ elementwise(
     out=False,
     row_major=True,
     doc="value where mask is true, else x; the dtype is that of x.",
+    aten={(): ".Tensor", (False, False, True): ".Scalar"},
 )
 general(
     "masked_select",

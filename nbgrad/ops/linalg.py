@@ -78,6 +78,14 @@ def by_ranks(facts: dict) -> str:
     return {(1, 1): "DotBackward0", (2, 1): "MvBackward0"}.get((len(facts["x_shape"]), len(facts["y_shape"])), "MmBackward0")
 
 
+def by_dimensions(operands: tuple, attributes: dict) -> str:
+    """torch's operator that computes a product: a matrix beside a batch of matrices is multiplied as one matrix of all rows."""
+    x, y = [len(each.layout.shape) for each in operands]
+    if min(x, y) == 1:
+        return "dot" if max(x, y) == 1 else "mv"
+    return "mm" if min(x, y) == 2 else "bmm"
+
+
 product(
     "matmul",
     "other",
@@ -85,6 +93,7 @@ product(
     saved_as={"mat2": "y", "vec": "y", "tensor": "y"},
     doc="The matrix product of the last two dimensions; batches broadcast, vectors take part as a row on the left "
     "or a column on the right.",
+    aten=by_dimensions,
 )
 product("mm", "mat2", (2, 2), doc="The product of two matrices.")
 product("bmm", "mat2", (3, 3), doc="The products of two batches of matrices, (b, m, k) by (b, k, n).")
@@ -107,6 +116,7 @@ general(
     saved_as={"mat2": "y"},
     batched="product",
     doc="matmul with either operand's last two dimensions exchanged.",
+    aten=by_dimensions,
 )
 general(
     "gemm_bias",
@@ -487,6 +497,7 @@ general(
     public="cdist",
     doc="The distances between the rows of x and those of y.",
     total=True,
+    aten="_euclidean_dist",
 )
 general(
     "distances_pull",
@@ -500,6 +511,7 @@ general(
     public="cdist",
     doc="For every row of x the sum of its weighted differences to the rows of y.",
     total=True,
+    aten="_euclidean_dist",
 )
 
 composite("linear", linear, method=False, out=True, doc=linear.__doc__)

@@ -39,6 +39,7 @@ movement(
     lambda g, x_shape: g.reshape(x_shape),
     **INTERNAL,
     doc="What reshape gives where the operand is not row-major and yet needs no copy.",
+    aten="_reshape_alias",
 )
 movement(
     "permute_dims",
@@ -57,6 +58,7 @@ movement(
     numpy=("swapaxes",),
     inplace="view",
     doc="Two dimensions exchanged.",
+    aten=".int",
 )
 movement(
     "t",
@@ -99,6 +101,7 @@ movement(
     **INTERNAL,
     node="SqueezeBackward1",
     doc="Without one dimension, if its size is 1.",
+    aten=".dim",
 )
 movement(
     "squeeze_dims",
@@ -107,6 +110,7 @@ movement(
     **INTERNAL,
     node="SqueezeBackward2",
     doc="Without those of some dimensions whose size is 1.",
+    aten=".dims",
 )
 movement(
     "unsqueeze", shapes.unsqueezed, lambda g, dim: g.squeeze_dim(dim), inplace="view", doc="With a dimension of size 1 at ``dim``."
@@ -118,12 +122,14 @@ movement(
     **INTERNAL,
     forms={"step": or_one},
     doc="Every step-th element of a range of one dimension.",
+    aten=".Tensor",
 )
 movement(
     "select",
     shapes.selected,
     lambda g, x_shape, dim, index: g.select_backward(x_shape, dim, index),
     doc="One element of one dimension, which goes.",
+    aten=".int",
 )
 movement(
     "diagonal",
@@ -157,6 +163,7 @@ movement(
     node="SplitBackward0",
     saved_as={"split_size": "size"},
     doc="Pieces of one size.",
+    aten=".Tensor",
 )
 movement(
     "split_with_sizes",
@@ -173,6 +180,7 @@ movement(
     doc="Pieces that autograd takes for tensors of their own, each with its own count of writes: only for use where the input, "
     "which learns of none of them, is not used again.",
     untracked=True,
+    aten=".Tensor",
 )
 movement(
     "unsafe_split_with_sizes",
@@ -188,6 +196,7 @@ movement(
     lambda g, dim: g.stack(dim),
     multiple=True,
     doc="All elements of one dimension, as a tuple.",
+    aten=".int",
 )
 
 # ---- their transposes: a cotangent placed among zeros --------------------------------------------------------------
@@ -250,4 +259,5 @@ general(
     **INTERNAL,
     node="UnsafeViewBackward0",
     doc="A row-major copy under another shape.",
+    aten="_unsafe_view",
 )

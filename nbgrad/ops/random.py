@@ -34,6 +34,7 @@ elementwise(
     out=False,
     node="MulBackward0",
     doc="x * factor where kept is true, else x * 0.",
+    aten=".Tensor",
 )
 
 # ---- events of a Gamma distribution: distributions/sampling.py draws until a proposal is accepted ----------------------------

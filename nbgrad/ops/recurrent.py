@@ -298,6 +298,7 @@ general(
     public="rnn",
     doc="The states of a cell after every step of sequences, what is kept for the way back, and memory that steps have used.",
     **HIDDEN,
+    aten="nbgrad::recurrent",
 )
 general(
     "recurrent_cotangents",

@@ -99,6 +99,11 @@ def by_dims(name: str):
     return lambda facts: name + ("0" if facts["dim"] is None else "1")
 
 
+def by_dim(overload: str):
+    """torch's overloads of a reduction: ``default`` of all dimensions, another of some."""
+    return lambda operands, attributes: "." if attributes["dim"] is None else f".{overload}"
+
+
 def quotient_or_zero(g, y):
     """g / y; 0 where y is. Nothing infinite is computed on the way: it would make NaN of the derivative by g, which is jvp's."""
     nothing = y == 0
@@ -122,6 +127,7 @@ reduction(
     forms={"dim": as_list},
     numpy=("add.reduce",),
     doc="Sum over dimensions; integers and bools in int64.",
+    aten=by_dim("dim_IntList"),
 )
 reduction(
     "mean",
@@ -133,6 +139,7 @@ reduction(
     node=by_dims("MeanBackward"),
     forms={"dim": as_list},
     doc="Arithmetic mean over dimensions; of floating and complex tensors.",
+    aten=by_dim("dim"),
 )
 general(
     "sum_over",
@@ -142,6 +149,7 @@ general(
     function=False,
     node="SumBackward1",
     doc="Sum down to a shape that broadcasts to the operand's.",
+    aten=".dim_IntList",
 )
 
 
@@ -168,6 +176,7 @@ general(
     node="SoftmaxBackward0",
     special=("softmax",),
     doc="exp(x) over its sum along dim; the maximum is subtracted first.",
+    aten="_softmax",
 )
 general(
     "log_softmax",
@@ -176,6 +185,7 @@ general(
     node="LogSoftmaxBackward0",
     special=("log_softmax",),
     doc="Logarithm of softmax along dim, without its overflow.",
+    aten="_log_softmax",
 )
 
 # z = y (x - sum(x y)): symmetric in x, so its transpose is itself.
@@ -191,6 +201,7 @@ general(
     function=False,
     node="SoftmaxBackwardDataBackward0",
     doc="Cotangent x of a softmax y, taken back to its operand.",
+    aten="_softmax_backward_data",
 )
 # z = x - exp(y) sum(x).
 general(
@@ -202,6 +213,7 @@ general(
     function=False,
     node="LogSoftmaxBackwardDataBackward0",
     doc="Cotangent x of a log_softmax y, taken back to its operand.",
+    aten="_log_softmax_backward_data",
 )
 
 
@@ -248,6 +260,7 @@ general(
     gives="truth",
     numpy=("logical_or.reduce",),
     doc="Whether an element is not zero.",
+    aten=by_dim("dim"),
 )
 general(
     "all",
@@ -257,6 +270,7 @@ general(
     gives="truth",
     numpy=("logical_and.reduce",),
     doc="Whether no element is zero.",
+    aten=by_dim("dim"),
 )
 general(
     "count_nonzero",
@@ -265,4 +279,5 @@ general(
     term=lambda x: x != 0,
     gives="count",
     doc="Number of elements that are not zero.",
+    aten=by_dim("dim_IntList"),
 )

@@ -7,7 +7,7 @@ import math
 from ..base.dtypes import complex128, float64
 from .core import composite, general, reduction
 from .expr import scalar
-from .reduce import by_dims, cast, conjugate, reduced_dims, wide
+from .reduce import by_dim, by_dims, cast, conjugate, reduced_dims, wide
 from .shapes import inverse_permutation
 from .spellings import chosen
 
@@ -134,6 +134,7 @@ reduction(
     batched="row",
     numpy=("multiply.reduce",),
     doc="Product of all elements or along one dimension; integers and bools in int64.",
+    aten=by_dim("dim_int"),
 )
 
 

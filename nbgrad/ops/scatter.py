@@ -62,6 +62,7 @@ general(
     batched="looped",
     row_major=True,
     doc="The extremum of x and of the elements of src that index sends there along dim.",
+    aten=".two",
 )
 
 
@@ -118,4 +119,5 @@ general(
     batched="looped",
     row_major=True,
     doc="The product of x and of the elements of src that index sends there along dim.",
+    aten=".two",
 )

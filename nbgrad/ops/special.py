@@ -292,6 +292,7 @@ elementwise(
     node="SpecialXlog1PyBackward0",
     special=("xlog1py",),
     doc="x * log(1 + y); 0 where x is 0, unless y is NaN.",
+    aten="special_xlog1py",
 )
 LOGIT = {"policy": "float", "method": False, "function": False, "node": "LogitBackward0", "public": "logit"}
 elementwise(

@@ -45,6 +45,7 @@ reduction(
     public="var",
     forms={"dim": as_list},
     doc="Mean squared distance from the mean, in two passes.",
+    aten="var.correction",
 )
 reduction(
     "deviation",
@@ -56,6 +57,7 @@ reduction(
     public="std",
     forms={"dim": as_list},
     doc="Root of the variance.",
+    aten="std.correction",
 )
 
 

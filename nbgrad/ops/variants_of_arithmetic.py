@@ -173,7 +173,9 @@ def div(op):
 
 # Quick forms of pow for one exponent each, which save less and need no logarithm.
 QUICK = {"method": False, "function": False, "complex": True, "node": "PowBackward0", "public": "pow"}
-elementwise("pow_zero", lambda x: 1.0, {"x": lambda: 0}, shows={"exponent": 0}, text="{one}", doc="x**0.", **QUICK)
+elementwise(
+    "pow_zero", lambda x: 1.0, {"x": lambda: 0}, shows={"exponent": 0}, text="{one}", doc="x**0.", **QUICK, aten=".Tensor_Scalar"
+)
 elementwise(
     "pow_one",
     lambda x: scalar.positive(x),
@@ -182,10 +184,26 @@ elementwise(
     text="{0}",
     doc="x**1.",
     **QUICK,
+    aten=".Tensor_Scalar",
 )
-elementwise("pow_three", lambda x: x * x * x, {"x": lambda x: 3 * scalar.square(x)}, shows={"exponent": 3}, doc="x**3.", **QUICK)
 elementwise(
-    "pow_inverse", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", shows={"exponent": -1}, doc="x**-1.", **QUICK
+    "pow_three",
+    lambda x: x * x * x,
+    {"x": lambda x: 3 * scalar.square(x)},
+    shows={"exponent": 3},
+    doc="x**3.",
+    **QUICK,
+    aten=".Tensor_Scalar",
+)
+elementwise(
+    "pow_inverse",
+    lambda x: 1 / x,
+    {"x": lambda out: -(out * out)},
+    policy="float",
+    shows={"exponent": -1},
+    doc="x**-1.",
+    **QUICK,
+    aten=".Tensor_Scalar",
 )
 elementwise(
     "pow_half",
@@ -195,6 +213,7 @@ elementwise(
     shows={"exponent": 0.5},
     doc="x**0.5.",
     **QUICK,
+    aten=".Tensor_Scalar",
 )
 QUICK_POWERS = {2: "square", 0.5: "pow_half", 3: "pow_three", -1: "pow_inverse", 1: "pow_one", 0: "pow_zero"}
 

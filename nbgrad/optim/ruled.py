@@ -13,6 +13,7 @@ from ..base.dtypes import DType, float32, float64
 from ..base.errors import ArgumentError, DeviceError
 from ..base.grad_mode import traces
 from ..dispatch.updates import Row, changing, followed, fused_updates, is_exchanged, is_held, step_at_end, steps_ahead
+from ..modes.dispatch_modes import are_asked, may_ask
 from ..modes.numbers import function_of
 from ..modes.traced import Unfit, capture_of_thread
 from ..tensors.choices import captures, current
@@ -286,7 +287,7 @@ class Ruled(Optimizer):
 
     def apply(self, group: dict[str, Any], rows: list[Row], numbers: Callable[[Callable], dict[str, Any]]) -> None:
         """Write over what the rows update, of which all take the same step; ``numbers(scalars)``: what ``scalars`` are in it."""
-        if group.get("differentiable"):
+        if group.get("differentiable") or may_ask and are_asked():
             recorded_updates(self.rule(group), rows, numbers(self.scalars))
         else:
             fused_updates(self.rule(group), rows, numbers(self.scalars), together(group))

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import Tensor, zeros_like
 from ..dispatch.updates import changing, fused_updates
+from ..modes.dispatch_modes import are_asked, may_ask
 from ..modes.traced import Unfit
 from ..tensors.layout import sparse_marks
 from ..tensors.tensor import is_sparse
@@ -155,7 +156,7 @@ class SGD(Optimizer):
 
     def _apply(self, rule: rules.Rule, rows: list[Any], scalars: dict[str, Any], group: dict[str, Any]) -> None:
         """Write over what the rows update."""
-        if group["differentiable"]:
+        if group["differentiable"] or may_ask and are_asked():
             recorded_updates(rule, rows, scalars)
         else:
             fused_updates(rule, rows, scalars, together(group))

@@ -12,12 +12,10 @@ from enum import Enum
 from typing import Any, Callable, ContextManager, Iterable
 
 from ..base.errors import ArgumentError, GradError, RangeError
-from ..base.grad_mode import mode, special
-from ..dispatch.elementwise_plans import find_plan
-from ..dispatch.operands import gradient_mask
-from ..dispatch.rules import record_run
+from ..base.grad_mode import special
+from ..dispatch.records import recorded
 from ..modes.interpreters import Call, Presence, register
-from ..ops.core import OPS, Elementwise, Movement
+from ..ops.core import OPS, Movement
 from ..tensors.tensor import Tensor, native
 
 __all__ = ["CheckpointPolicy", "SAC_IGNORED_OPS", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts"]
@@ -174,17 +172,6 @@ class SecondRun(SelectiveRun):
         out = entry.take(call.name, self.allow_mutation)
         op = call.op
         return below(Call(op, call.operands, call.attributes, lambda *operands, **given: recorded(op, operands, given, out)))
-
-
-def recorded(op: Any, operands: tuple, attributes: dict, out: Any) -> Any:
-    """A result as if the operation had just computed it."""
-    if not isinstance(op, Elementwise):
-        return record_run(op, lambda *call: out, operands, attributes)
-    mask = gradient_mask(op, operands) if mode.enabled else 0
-    if mask:
-        plan = find_plan(op, operands)
-        plan.records[mask](plan, out, *operands)
-    return out
 
 
 def keeps_result(policy: Any) -> bool:

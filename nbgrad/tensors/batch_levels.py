@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Iterator, TypeGuard, cast
 
 from ..base.errors import GraphError, NotSupportedError
 from ..base.grad_mode import capture_of_thread, traces, transforming, unusual
-from .layout import Layout, sparse_marks
+from .layout import WRAPPER, Layout, sparse_marks
 
 if TYPE_CHECKING:
     from ..modes.batched import Batched
@@ -56,6 +56,11 @@ def require_values(op: str, layout: Layout) -> None:
     """
     if layout.special in sparse_marks:
         raise NotSupportedError(f"{op}: a sparse tensor's elements do not lie one after the other. Hint: x.to_dense().")
+    if layout.special is WRAPPER:
+        raise NotSupportedError(
+            f"{op}: the tensor is a wrapper, whose class has __torch_dispatch__, and has no elements. Hint: ask the tensors that "
+            "it wraps."
+        )
     if layout.special and layout.is_traced():
         raise GraphError(
             f"{op}: it would read values of a tensor while a graph is captured, which knows only what is computed from them. "

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 __all__ = [
+    "DISPATCHED",
+    "DispatchMark",
     "TRACED",
+    "WRAPPER",
     "Layout",
     "derived_layout",
     "form_of",
@@ -55,6 +58,20 @@ TRACED = Mark()
 # What marks the layouts of sparse tensors, which have no elements in memory: NOTE [Sparse layouts]. Nothing before nbgrad.sparse is
 # imported, as it is when the first such tensor is made.
 sparse_marks: set = set()
+
+
+class DispatchMark:
+    """What marks the layouts of tensors whose class says what operations mean: NOTE [Wrappers] of modes/wrappers.py."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+DISPATCHED = DispatchMark("DISPATCHED")  # tensors on memory of their own
+WRAPPER = DispatchMark("WRAPPER")  # tensors without elements
 
 
 class Layout:

@@ -112,7 +112,15 @@ class Members(Operators):
     def _is_view(self) -> _bool: """Whether ``x`` is a differentiable view of another tensor."""
     @staticmethod
     def _make_subclass(cls: _type, data: Tensor, require_grad: _bool = False) -> Tensor:
-        """A leaf of a subclass on the memory of ``data``."""
+        """A leaf of a subclass on the memory of ``data``: ``Tensor._make_subclass``."""
+    @staticmethod
+    def _make_wrapper_subclass(cls: _type, size: Sequence[_int], strides: Sequence[_int] | None = None,
+                           storage_offset: _int | None = None, memory_format: MemoryFormat | None = None,
+                           dtype: DTypeLike | None = None, layout: MemoryFormat | None = None, device: Device | str | None = None,
+                           pin_memory: _bool = False, requires_grad: _bool = False,
+                           dispatch_sizes_strides_policy: str | None = None, dispatch_device: _bool = False,
+                           dispatch_layout: _bool = False) -> Tensor:
+        """A tensor of a class that has ``__torch_dispatch__``, without elements: NOTE [Wrappers]."""
     def _neg_view(self) -> Tensor: """The negative, as a view: see is_neg."""
     def _number_(self, op: str, name: str) -> Any: """The one element of such a tensor. Errors as of ``constant_operand``."""
     _put_layout_: Any

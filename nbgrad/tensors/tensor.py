@@ -347,6 +347,8 @@ class Parameter(Tensor):
             )
         if not isinstance(data, Tensor):
             raise ArgumentError(f"Parameter: expected a Tensor, got {type(data).__name__}. Hint: nbgrad.tensor(data).")
+        if isinstance(data.layout.special, layouts.DispatchMark):
+            return CALLS["parameter_of_class"](data, requires_grad)
         if is_sparse(data):
             return data.as_parameter(requires_grad)  # type: ignore[attr-defined]
         self = object.__new__(cls)

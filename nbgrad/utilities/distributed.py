@@ -12,11 +12,16 @@ from typing import Any
 from ..base.errors import NotSupportedError
 
 __all__ = [
+    "DTensor",
     "DeviceMesh",
     "FSDPModule",
     "FullyShardedDataParallel",
+    "Partial",
+    "Placement",
     "ProcessGroup",
     "ReduceOp",
+    "Replicate",
+    "Shard",
     "all_gather",
     "all_gather_into_tensor",
     "all_gather_object",
@@ -27,6 +32,7 @@ __all__ = [
     "broadcast",
     "broadcast_object_list",
     "destroy_process_group",
+    "distribute_tensor",
     "fully_shard",
     "gather",
     "gather_object",
@@ -105,6 +111,32 @@ class FSDPModule(ProcessGroup):
     """Never made."""
 
 
+class DTensor(ProcessGroup):
+    """Never made: no tensor is spread over processes."""
+
+
+class Placement:
+    """How a ``DTensor`` would be spread: for programs that have one as a default."""
+
+
+class Shard(Placement):
+    """Parts along a dimension, one for each process."""
+
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
+
+
+class Replicate(Placement):
+    """The whole in each process."""
+
+
+class Partial(Placement):
+    """Summands, one in each process."""
+
+    def __init__(self, reduce_op: str = "sum") -> None:
+        self.reduce_op = reduce_op
+
+
 class ReduceOp:
     """How processes would reduce their tensors: names, for programs that have one as a default."""
 
@@ -117,5 +149,5 @@ destroy_process_group = get_rank = get_world_size = init_device_mesh = init_proc
 get_backend = new_group = barrier = monitored_barrier = init_process_group
 all_reduce = all_gather = all_gather_object = all_gather_into_tensor = all_to_all = all_to_all_single = init_process_group
 broadcast = broadcast_object_list = reduce = reduce_scatter = reduce_scatter_tensor = init_process_group
-fully_shard = init_process_group
+fully_shard = distribute_tensor = init_process_group
 gather = gather_object = scatter = scatter_object_list = send = recv = isend = irecv = init_process_group

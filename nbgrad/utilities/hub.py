@@ -34,15 +34,19 @@ class Chosen:
     folder: str | None = None
 
 
+def _get_torch_home() -> str:
+    """The folder that libraries put what they download into: $TORCH_HOME, else ``torch`` in the user's cache."""
+    cache = os.getenv("XDG_CACHE_HOME") or os.path.join("~", ".cache")
+    return os.path.expanduser(os.getenv("TORCH_HOME") or os.path.join(cache, "torch"))
+
+
 def get_dir() -> str:
     """The folder for what is downloaded: that of ``set_dir``, else ``hub`` in $TORCH_HOME, else in the user's cache of torch.
 
     >>> os.path.basename(get_dir())
     'hub'
     """
-    cache = os.getenv("XDG_CACHE_HOME") or os.path.join("~", ".cache")
-    home = os.getenv("TORCH_HOME") or os.path.join(cache, "torch")
-    return Chosen.folder or os.path.join(os.path.expanduser(home), "hub")
+    return Chosen.folder or os.path.join(_get_torch_home(), "hub")
 
 
 def set_dir(d: str | os.PathLike | None) -> None:

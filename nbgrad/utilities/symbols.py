@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any, NoReturn
+from typing import Any
 
 from ..base.errors import NotSupportedError
 
 __all__ = [
-    "FlopCounterMode",
     "PyTorchFileReader",
     "SymBool",
     "SymFloat",
@@ -49,37 +48,6 @@ class SymFloat(SymInt):
 
 class SymBool(SymInt):
     """Never made: as ``SymInt``."""
-
-
-class FlopCounterMode:
-    """Nothing can be counted: for programs that make one in passing, and have not entered it.
-
-    Args:
-        args, kwargs: torch's.
-
-    Raises:
-        NotSupportedError: it is entered.
-
-    >>> FlopCounterMode(display=False).get_total_flops()
-    0
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any):
-        pass
-
-    def __enter__(self) -> NoReturn:
-        raise NotSupportedError("FlopCounterMode: not there. Hint: profiler.profile(with_flops=True) estimates products.")
-
-    def __exit__(self, *error: Any) -> None:
-        """It was not entered."""
-
-    def get_total_flops(self) -> int:
-        """What was counted: nothing."""
-        return 0
-
-    def get_flop_counts(self) -> dict[str, dict]:
-        """What was counted, by modules: nothing."""
-        return {}
 
 
 class PyTorchFileReader:

@@ -410,3 +410,37 @@ def test_an_interrupt_on_entering_leaves_no_mode():
             assert nbgrad.is_grad_enabled()
     finally:
         signal.signal(signal.SIGINT, handler)
+
+
+def test_contexts_of_a_programs_own_decorate():
+    """What is derived from torch's base class runs functions inside of a clone, and bodies of generators in each step."""
+    from nbgrad.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager
+
+    open_now = []
+
+    class Noted(_DecoratorContextManager):
+        def __init__(self, name):
+            self.name = name
+
+        def clone(self):
+            return type(self)(self.name)
+
+        def __enter__(self):
+            open_now.append(self.name)
+
+        def __exit__(self, *error):
+            open_now.pop()
+
+    @Noted("f")
+    def f():
+        return list(open_now)
+
+    @Noted("g")
+    def g():
+        yield list(open_now)
+        yield list(open_now)
+
+    steps = g()
+    assert f() == ["f"] and next(steps) == ["g"] and open_now == [] and next(steps) == ["g"]
+    assert isinstance(nbgrad.no_grad(), _NoParamDecoratorContextManager)
+    assert isinstance(nbgrad.set_grad_enabled(True), _DecoratorContextManager)

@@ -104,6 +104,7 @@ def checked(planned, times: int) -> int:
     draws, compared = np.random.default_rng(5), 0
     for made, inputs in list(planned):
         functions = made.kinds[made.kind_of(inputs)][0]
+        assert all(function(*inputs[:-1]) is None and function(*inputs, None) is None for function, _ in functions)
         for others in [other_inputs(made, inputs, draws) for _ in range(times)]:
             same_kind = made.kind_of(others) == made.kind_of(inputs)
             for function, build in functions:

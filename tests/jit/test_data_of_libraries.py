@@ -248,3 +248,15 @@ def test_a_table_that_grows_and_shrinks_is_no_other_order():
         del held[str(k)]
         assert f(nbgrad.ones(1)).item() == 5.0
     assert len(f.variants) == 1
+
+
+def test_tuples_that_refuse_their_length():
+    """What a function names is looked at member by member."""
+
+    class Pair(tuple):
+        def __len__(self):
+            raise NotImplementedError
+
+    pair = Pair((2.0, 3.0))
+    compiled = nbgrad.compile(lambda x: x * pair[1], fullgraph=True)
+    assert compiled(nbgrad.ones(1)).item() == 3

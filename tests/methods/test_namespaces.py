@@ -46,6 +46,7 @@ NAMED = (
     ("nn.utils.clip_grad", "clip_grad_norm_"),
     ("optim.adamw", "AdamW"),
     ("_vmap_internals", "_vmap"),
+    ("utils._contextlib", "_DecoratorContextManager"),
     ("utils._pytree", "tree_map"),
     ("utils.checkpoint", "checkpoint"),
     ("utils.data", "DataLoader"),
@@ -59,7 +60,10 @@ NAMED = (
     ("_higher_order_ops.associative_scan", "associative_scan"),
     ("_inductor", "config"),
     ("distributed.device_mesh", "DeviceMesh"),
+    ("fx._symbolic_trace", "Tracer"),
+    ("distributed.tensor", "DTensor"),
     ("fx.graph_module", "GraphModule"),
+    ("fx.passes.utils.matcher_utils", "SubgraphMatcher"),
     ("jit.annotations", "BroadcastingList2"),
     ("jit.annotations", "List"),
     ("nn.parallel.distributed", "DistributedDataParallel"),
@@ -75,6 +79,12 @@ def test_module_paths_lead_to_the_names(path, name):
     module = importlib.import_module(f"nbgrad.{path}")
     assert getattr(module, name) is getattr(importlib.import_module(f"nbgrad.{PLACES.get(path, path)}"), name)
     assert name in dir(module)
+
+
+def test_functional_is_two_modules():
+    """torch's functions written in Python, beside the derivatives of ``torch.autograd.functional``."""
+    assert nbgrad.functional.einsum is nbgrad.einsum and nbgrad.functional.jacobian is nbgrad.func.functional.jacobian
+    assert not hasattr(nbgrad.functional, "relu")
 
 
 @pytest.mark.parametrize(

@@ -447,3 +447,24 @@ def test_a_probability_of_another_dtype_changes_no_dtype():
     p = nbgrad.tensor([0.25, 0.75], dtype=nbgrad.float64, requires_grad=True)
     result = nbgrad.zeros(2).bernoulli(p)
     assert result.dtype is nbgrad.float32 and nbgrad.grad(result.sum(), p)[0].tolist() == [0.0, 0.0]
+
+
+def test_multinomial_of_many_rows():
+    """Rows that are searched all at once give what each gives alone, and no index without a weight."""
+    weights = nbgrad.tensor([[0.0, 2.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 5.0]]).repeat(500, 1)
+    found = nbgrad.multinomial(weights, 2, True).reshape(500, 3, 2)
+    counts = [[(found[:, row] == k).sum().item() for k in range(5)] for row in range(3)]
+    assert counts[1] == [1000, 0, 0, 0, 0] and counts[2] == [0, 0, 0, 0, 1000]
+    assert counts[0][0::2] == [0, 0, 0] and 580 < counts[0][1] < 750
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 8, 33])
+def test_searched_rows(length):
+    """The bisection of all rows is NumPy's search of each."""
+    from nbgrad.methods.parameter_draws import searched
+
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 3, (50, length)).cumsum(-1).astype(float)
+    values = rng.integers(-1, 2 * length + 2, (50, 3)).astype(float)
+    expected = [row.searchsorted(wanted, side="right") for row, wanted in zip(rows, values)]
+    np.testing.assert_array_equal(searched(rows, values), expected)

@@ -53,9 +53,9 @@ def test_further_state():
     assert other.count == 7 and list(layer.state_dict()) == ["weight", "bias", "_extra_state"]
     state = nn.Linear(2, 1).state_dict()
     state._metadata[""]["version"] = 3
-    with pytest.raises(ShapeError, match="missing: _extra_state"):
+    with pytest.raises(ShapeError, match='Missing.*: "_extra_state"\n'):
         other.load_state_dict(state)
-    with pytest.raises(ShapeError, match="unexpected: _extra_state"):
+    with pytest.raises(ShapeError, match='Unexpected.*: "_extra_state"\n'):
         nn.Linear(2, 1).load_state_dict(layer.state_dict())
     with pytest.raises(NotSupportedError, match="get_extra_state is not defined"):
         nn.Tanh().get_extra_state()
@@ -76,7 +76,7 @@ def test_a_load_that_fails_behind_a_class_of_its_own_way_changes_nothing(assign)
     before, weight = copy.deepcopy(model.state_dict()), model[0].weight
     state = {name: x * 0 if isinstance(x, nbgrad.Tensor) else x for name, x in model.state_dict().items()}
     state["1.w"] = nbgrad.zeros(5, 5)
-    with pytest.raises(ShapeError, match=r"shape: 1.weight is \(1, 2\) here and \(5, 5\) in the state"):
+    with pytest.raises(ShapeError, match=r"size mismatch for 1.weight: \(1, 2\) here and \(5, 5\) in the state"):
         model.load_state_dict(state, assign=assign)
     assert model[0].weight is weight
     assert all((model.state_dict()[name] == x).all() for name, x in before.items() if isinstance(x, nbgrad.Tensor))
@@ -109,7 +109,7 @@ def test_hooks_change_what_is_saved_and_loaded():
     handle.remove()
     assert list(layer.state_dict()) == ["weight", "bias"]
     layer.register_load_state_dict_pre_hook(lambda m, state, *rest: state.update(weight=state.pop("w")))
-    with pytest.raises(ShapeError, match=r"missing: bias \(1,\)"):
+    with pytest.raises(ShapeError, match=r'Missing.*: "bias" \(1,\)\n'):
         layer.load_state_dict({"w": nbgrad.ones(1, 1)})
     layer.register_load_state_dict_post_hook(lambda m, keys: keys.missing_keys.remove("bias"))
     assert layer.load_state_dict({"w": nbgrad.ones(1, 1)}) == ([], []) and layer.weight.item() == 1.0
@@ -160,7 +160,7 @@ def test_batches_that_an_older_state_did_not_count():
     layer = nn.BatchNorm1d(2)
     state = layer.state_dict()
     del state["num_batches_tracked"]
-    with pytest.raises(ShapeError, match="missing: num_batches_tracked"):
+    with pytest.raises(ShapeError, match='Missing.*"num_batches_tracked"'):
         layer.load_state_dict(state)
     state._metadata[""]["version"] = 1
     assert layer.load_state_dict(state) == layer.load_state_dict(dict(state)) == ([], [])
@@ -195,6 +195,18 @@ def test_parameters_that_wait_for_a_shape_in_layers_of_a_program():
 
     layer = Waiting()
     assert str(layer.load_state_dict({"weight": nn.UninitializedParameter()})) == "<All keys matched successfully>"
-    with pytest.raises(ShapeError, match="missing: weight\n"):
+    with pytest.raises(ShapeError, match='Missing.*: "weight"\n'):
         layer.load_state_dict({})
     assert isinstance(layer.weight, nn.UninitializedParameter)
+
+
+def test_a_number_loads_from_a_vector_of_one():
+    """torch's oldest files hold numbers so; a longer vector is refused, and an entry that is None is named."""
+    module = nn.Module()
+    module.register_buffer("steps", nbgrad.tensor(0))
+    module.load_state_dict({"steps": nbgrad.tensor([7])})
+    assert module.steps.shape == () and module.steps.item() == 7
+    with pytest.raises(ShapeError, match=r"size mismatch for steps: \(\) here and \(2,\) in the state"):
+        module.load_state_dict({"steps": nbgrad.tensor([7, 8])})
+    with pytest.raises(ShapeError, match="steps is None in the state, expected a tensor"):
+        module.load_state_dict({"steps": None})

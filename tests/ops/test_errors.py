@@ -98,6 +98,15 @@ def test_integer_division_by_zero(divide):
     assert not nbgrad.isfinite(CALLS[divide](x, 0.0)).numpy().any()
 
 
+@pytest.mark.parametrize("divisor", [0, nbgrad.tensor(0), nbgrad.tensor([0])], ids=["number", "0-d", "1-d"])
+def test_nothing_is_divided_by_zero(divisor):
+    """Of integers without elements there is nothing to refuse, whatever the divisor; nor of an empty divisor."""
+    empty = nbgrad.zeros(3, 0, dtype=nbgrad.int64)
+    divided = empty % divisor, empty // divisor, empty.fmod(divisor), empty.clone().remainder_(divisor)
+    assert {tuple(x.shape) for x in divided} == {(3, 0)}
+    assert (nbgrad.tensor([[5]]) % empty).shape == (3, 0)
+
+
 class Quantity:
     """A type with operators of its own, as those of units are, and no quotient."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 
+import numpy as np
 import pytest
 
 import nbgrad
@@ -17,7 +19,6 @@ from nbgrad.errors import ArgumentError, DeviceError, DimError, LibraryError, No
         lambda: nbgrad.distributed.init_device_mesh("cpu", (1,)),
         lambda: nbgrad.onnx.export(None, None),
         lambda: nbgrad.PyTorchFileReader("file"),
-        lambda: nbgrad.utils.flop_counter.FlopCounterMode().__enter__(),
         lambda: nbgrad.ops.aten._to_copy(nbgrad.ones(1)),
     ],
 )
@@ -114,3 +115,19 @@ def test_symbolic_numbers_are_numbers():
     assert not isinstance(nbgrad.ones(2).shape[0], nbgrad.SymInt)
     assert (nbgrad.sym_max(3, 2.0), nbgrad.sym_min(1, 2), nbgrad.sym_sum([1, 2]), nbgrad.sym_ite(False, 1, 2)) == (3.0, 1, 3, 2)
     assert type(nbgrad.sym_max(3, 2.0)) is float and nbgrad.sym_not(False)
+
+
+def test_what_libraries_import_of_loaders_files_and_groups():
+    """Names of torch's own modules by which libraries sort samples, pickle, and ask what they may set."""
+    collate = importlib.import_module("nbgrad.utils.data._utils.collate")
+    assert collate.collate_tensor_fn([nbgrad.zeros(2), nbgrad.ones(2)]).shape == (2, 2)
+    assert collate.collate_str_fn(["a", "b"]) == ["a", "b"]
+    texts = [dtype for dtype in ("f4", "i8", "U3", "S2", "O") if collate.np_str_obj_array_pattern.search(np.dtype(dtype).str)]
+    assert texts == ["U3", "S2", "O"]
+    assert nbgrad.serialization.DEFAULT_PROTOCOL == 2
+    assert not nbgrad.backends.flags_frozen()
+    assert nbgrad._C._get_default_device() == "cpu"
+    with pytest.raises(NotSupportedError, match="no process groups"):
+        importlib.import_module("nbgrad.distributed.nn").all_gather(nbgrad.ones(2))
+    points = nbgrad._sample_dirichlet(nbgrad.ones(4, 3))
+    assert points.shape == (4, 3) and nbgrad.allclose(points.sum(-1), nbgrad.ones(4)) and (points >= 0).all()

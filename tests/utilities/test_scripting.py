@@ -52,3 +52,9 @@ def test_freezing():
     with pytest.raises(UsageError, match="module.eval"):
         jit.freeze(net)
     assert jit.optimize_for_inference(jit.freeze(net.eval())) is net
+
+
+def test_errors_of_scripts():
+    """``jit.Error`` is caught where a compiled function fails."""
+    with pytest.raises(jit.Error):
+        jit.script(lambda x: x @ x)(nbgrad.ones(2, 3))

@@ -10,7 +10,6 @@ from ...base.dtypes import float64, int32
 from ...dispatch.lowerings import GeneralPlan
 from ...kernels.cpu.blas import PREFIX, find, is_wide, use_one_thread
 from ...kernels.cpu.build import Program, address
-from ...kernels.templates.lapack import lapack_kernel
 from ...native.plans import PARALLEL, pack_record
 from ...tensors.layout import Layout, layout_of
 from .routines import ROUTINES, Routine
@@ -73,6 +72,8 @@ def launch(name: str, layouts: tuple[Layout, ...], attributes: dict, flat: bool 
     m, n, k = made.sizes
     size, units = first.dtype.itemsize, math.prod(batch)
     work = 2 * (m * n * size + 64) + made.work * size + made.more + 256
+    from ...kernels.templates.lapack import lapack_kernel  # texts that only programs with matrices need
+
     kernel, bindings = lapack_kernel(made.name, dtype)
     report, memory = layout_of(int32, batch, None, first.device), layout_of(float64, (-(-work // 8),), None, first.device)
     record = pack_record(

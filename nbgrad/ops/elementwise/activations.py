@@ -51,6 +51,7 @@ elementwise(
     node="LogSigmoidBackward0",
     row_major=True,
     doc="log(sigmoid(x)).",
+    aten="log_sigmoid_forward",
 )
 elementwise(
     "softplus",
@@ -81,6 +82,7 @@ elementwise(
     node="PreluKernelBackward0",
     public="prelu",
     doc="x where x > 0, else weight * x.",
+    aten="_prelu_kernel",
 )
 elementwise(
     "gated",
@@ -222,6 +224,7 @@ elementwise(
     out=False,
     method=False,
     doc="x - tanh(x).",
+    aten="nbgrad::",
 )
 elementwise(
     "hardshrink",

@@ -20,6 +20,7 @@ elementwise(
     text="{0} + {1}",
     of_numbers=operator.add,
     doc="x + y.",
+    aten=".Tensor",
 )
 elementwise(
     "add_scaled",
@@ -31,6 +32,7 @@ elementwise(
     node="AddBackward0",
     public="add",
     doc="x + alpha * y.",
+    aten=".Tensor",
 )
 elementwise(
     "sub",
@@ -45,6 +47,7 @@ elementwise(
     text="{0} - {1}",
     of_numbers=operator.sub,
     doc="x - y.",
+    aten=".Tensor",
 )
 elementwise(
     "mul",
@@ -57,6 +60,7 @@ elementwise(
     text="{0} * {1}",
     of_numbers=operator.mul,
     doc="x * y.",
+    aten=".Tensor",
 )
 elementwise(
     "div",
@@ -68,6 +72,7 @@ elementwise(
     numbers=True,
     text=of_reals("{0} / {1}"),
     doc="x / y; integers are divided as floats.",
+    aten=".Tensor",
 )
 elementwise(
     "div_floor",
@@ -83,6 +88,7 @@ elementwise(
     numbers=True,
     exact=("x", "y"),
     doc="The floor of x / y.",
+    aten=".Tensor_mode",
 )
 elementwise(
     "div_trunc",
@@ -98,6 +104,7 @@ elementwise(
     numbers=True,
     exact=("x", "y"),
     doc="x / y rounded towards 0.",
+    aten=".Tensor_mode",
 )
 elementwise(
     "floor_divide",
@@ -118,6 +125,7 @@ elementwise(
     integer_divisor="y",
     nodes={(False, False): "RemainderBackward1"},
     doc="x - floor(x / y) * y: the sign of y.",
+    aten=".Tensor",
 )
 elementwise(
     "fmod",
@@ -127,6 +135,7 @@ elementwise(
     integer_divisor="y",
     nodes={(False, False): "FmodBackward1"},
     doc="x - trunc(x / y) * y: the sign of x.",
+    aten=".Tensor",
 )
 elementwise(
     "neg",
@@ -172,6 +181,7 @@ elementwise(
     shows={"exponent": 2},
     text="{0} * {0}",
     doc="x * x.",
+    aten=".Tensor_Scalar",
 )
 elementwise("reciprocal", lambda x: 1 / x, {"x": lambda out: -(out * out)}, policy="float", complex=True, doc="1 / x.")
 elementwise(
@@ -187,6 +197,7 @@ elementwise(
     nodes={(False, False): "PowBackward1", (True, False): "PowBackward2"},
     numpy=("power",),
     doc="x to the power y.",
+    aten={(): ".Tensor_Tensor", (False, True): ".Tensor_Scalar", (True, False): ".Scalar"},
 )
 elementwise(
     "abs",
@@ -211,6 +222,7 @@ elementwise(
     exact=("weight",),
     nodes={(False, False, False): "LerpBackward1"},
     doc="x + weight * (end - x).",
+    aten={(): ".Tensor", (False, False, True): ".Scalar"},
 )
 elementwise(
     "addcmul_scaled",

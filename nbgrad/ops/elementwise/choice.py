@@ -21,6 +21,7 @@ elementwise(
     rounds=False,
     of_numbers=lambda condition, x, y: x if condition else y,
     doc="x where condition is true, else y.",
+    aten=".self",
 )
 elementwise(
     "maximum",

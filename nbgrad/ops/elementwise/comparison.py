@@ -21,6 +21,7 @@ for _name, _sign, _alias in (
         text=of_reals(f"{{0}} {_sign} {{1}}"),
         of_numbers=getattr(operator, _name),
         doc=f"x {_sign} y.",
+        aten={(): ".Tensor", (False, True): ".Scalar"},
     )
 elementwise(
     "eq",
@@ -31,6 +32,7 @@ elementwise(
     text="{0} == {1}",
     of_numbers=operator.eq,
     doc="x == y.",
+    aten={(): ".Tensor", (False, True): ".Scalar"},
 )
 elementwise(
     "ne",
@@ -41,6 +43,7 @@ elementwise(
     text="{0} != {1}",
     of_numbers=operator.ne,
     doc="x != y.",
+    aten={(): ".Tensor", (False, True): ".Scalar"},
 )
 elementwise(
     "logical_and", lambda x, y: scalar.logical_and(x, y), predicate=True, complex=True, text="{0} & {1}", doc="Both are not zero."
@@ -63,7 +66,13 @@ elementwise(
 )
 elementwise("logical_not", lambda x: scalar.logical_not(x), predicate=True, complex=True, text="(not {0})", doc="x is zero.")
 elementwise(
-    "bitwise_and", lambda x, y: x & y, policy="integer", text="{0} & {1}", of_numbers=operator.and_, doc="The bits that both have."
+    "bitwise_and",
+    lambda x, y: x & y,
+    policy="integer",
+    text="{0} & {1}",
+    of_numbers=operator.and_,
+    doc="The bits that both have.",
+    aten={(): ".Tensor", (False, True): ".Scalar"},
 )
 elementwise(
     "bitwise_or",
@@ -72,8 +81,16 @@ elementwise(
     text="{0} | {1}",
     of_numbers=operator.or_,
     doc="The bits that at least one has.",
+    aten={(): ".Tensor", (False, True): ".Scalar"},
 )
-elementwise("bitwise_xor", lambda x, y: x ^ y, policy="integer", text="{0} ^ {1}", doc="The bits that exactly one has.")
+elementwise(
+    "bitwise_xor",
+    lambda x, y: x ^ y,
+    policy="integer",
+    text="{0} ^ {1}",
+    doc="The bits that exactly one has.",
+    aten={(): ".Tensor", (False, True): ".Scalar"},
+)
 elementwise(
     "bitwise_not",
     lambda x: ~x,
@@ -89,6 +106,7 @@ elementwise(
     refuses_bool=True,
     numpy=("left_shift",),
     doc="x * 2**y; 0 where y is negative or leaves no bit.",
+    aten={(): ".Tensor", (False, True): ".Tensor_Scalar", (True, False): ".Scalar_Tensor"},
 )
 elementwise(
     "bitwise_right_shift",
@@ -97,6 +115,7 @@ elementwise(
     refuses_bool=True,
     numpy=("right_shift",),
     doc="x // 2**y; 0 or -1 where y is negative or leaves no bit.",
+    aten={(): ".Tensor", (False, True): ".Tensor_Scalar", (True, False): ".Scalar_Tensor"},
 )
 elementwise("gcd", lambda x, y: scalar.gcd(x, y), policy="integer", refuses_bool=True, doc="The greatest common divisor.")
 elementwise("lcm", lambda x, y: scalar.lcm(x, y), policy="integer", refuses_bool=True, doc="The least common multiple.")

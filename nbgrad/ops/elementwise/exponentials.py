@@ -154,4 +154,5 @@ elementwise(
     policy="float",
     special=("xlogy",),
     doc="x * log(y); 0 where x is 0, unless y is NaN.",
+    aten={(): ".Tensor", (False, True): ".Scalar_Other", (True, False): ".Scalar_Self"},
 )

@@ -66,6 +66,7 @@ elementwise(
     node="MulBackward0",
     public="ldexp",
     doc="x * 2**other, for whole numbers other.",
+    aten=".Tensor",
 )
 elementwise(
     "mantissa_of",
@@ -87,6 +88,7 @@ elementwise(
     {"x": lambda x, out: where(scalar.isnan(x), math.nan, scalar.sign(x) * scalar.sign(out)), "y": lambda: 0},
     policy="float",
     doc="The magnitude of x with the sign of y.",
+    aten={(): ".Tensor", (False, True): ".Scalar"},
 )
 elementwise(
     "nan_replaced",

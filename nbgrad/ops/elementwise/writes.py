@@ -18,6 +18,7 @@ elementwise(
     node="CopyBackwards",
     arguments={"src": "y"},
     doc="Write y into x.",
+    aten="copy",
 )
 elementwise(
     "fill",
@@ -29,6 +30,7 @@ elementwise(
     function=False,
     arguments={"value": "y"},
     doc="Write one value into every element.",
+    aten={(): ".Tensor", (False, True): ".Scalar"},
 )
 elementwise(
     "zero",
