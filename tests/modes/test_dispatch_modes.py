@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+
+import nbgrad
 from nbgrad.utils._python_dispatch import (
     TorchDispatchMode,
     _disable_current_modes,
@@ -11,8 +13,6 @@ from nbgrad.utils._python_dispatch import (
     _pop_mode_temporarily,
     return_and_correct_aliasing,
 )
-
-import nbgrad
 
 aten = nbgrad.ops.aten
 

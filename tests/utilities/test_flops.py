@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from nbgrad.utils.module_tracker import ModuleTracker
 
 import nbgrad
 from nbgrad import nn
 from nbgrad.nn import functional as F
 from nbgrad.utils.flop_counter import FlopCounterMode, flop_registry, register_flop_formula
+from nbgrad.utils.module_tracker import ModuleTracker
 
 
 def counts(program) -> dict[str, dict[str, int]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ...base.dtypes import int32
-from ...base.errors import DTypeError, LinAlgError
+from ...base.errors import DTypeError
 from ...ops.expr import scalar
 from .operands import checked
 from .results import LDLFactors, LDLFactorsWithInfo
-from .systems import same_batch
+from .systems import require_regular, same_batch
 
 __all__: list[str] = []
 
@@ -19,7 +19,7 @@ def ldl_factor(A, *, hermitian=False):
     Of A the lower triangle is read.
 
     Raises:
-        LinAlgError: D is singular. NotSupportedError: asked for a derivative.
+        LinAlgError: D is singular. Hint: ldl_factor_ex. NotSupportedError: asked for a derivative.
     """
     return LDLFactors(*factors_and_info("linalg.ldl_factor", A, hermitian, True)[:2])
 
@@ -36,8 +36,8 @@ def ldl_factor_ex(A, *, hermitian=False, check_errors=False):
 def factors_and_info(name: str, A, hermitian: bool, check_errors: bool) -> LDLFactorsWithInfo:
     """The factors of each matrix, and where they end."""
     found = LDLFactorsWithInfo(*scalar.ldl(checked(name, A, True), bool(hermitian)))
-    if check_errors and not A.is_meta and found.info.any():
-        raise LinAlgError(f"{name}: D is singular, in step {found.info.max().item()}. Hint: ldl_factor_ex.")
+    if check_errors:
+        require_regular(name, found.info)
     return found
 
 
