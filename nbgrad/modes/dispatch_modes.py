@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterable, Iterator
 
 from ..base.errors import ArgumentError, UsageError
 from ..base.grad_mode import dispatch_modes, special
@@ -144,9 +144,10 @@ def note_wrappers(cls: type) -> None:
         may_ask.append(cls)
 
 
-def are_asked() -> bool:
-    """Whether modes of this thread, or classes of tensors, may be asked about operations: then no kernel stands for several."""
-    return bool(wrapper_classes) or is_dispatching()
+def are_asked(rows: Iterable[tuple[Iterable[Any], ...]]) -> bool:
+    """Whether a mode of this thread, or a class among the tensors of an update, is asked about operations: no kernel stands for
+    several of them then."""
+    return is_dispatching() or bool(wrapper_classes) and any(dispatch_types(part) for row in rows for part in row)
 
 
 def current_dispatch_mode() -> TorchDispatchMode | None:

@@ -287,7 +287,7 @@ class Ruled(Optimizer):
 
     def apply(self, group: dict[str, Any], rows: list[Row], numbers: Callable[[Callable], dict[str, Any]]) -> None:
         """Write over what the rows update, of which all take the same step; ``numbers(scalars)``: what ``scalars`` are in it."""
-        if group.get("differentiable") or may_ask and are_asked():
+        if group.get("differentiable") or may_ask and are_asked(rows):
             recorded_updates(self.rule(group), rows, numbers(self.scalars))
         else:
             fused_updates(self.rule(group), rows, numbers(self.scalars), together(group))

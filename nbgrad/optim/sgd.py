@@ -156,7 +156,7 @@ class SGD(Optimizer):
 
     def _apply(self, rule: rules.Rule, rows: list[Any], scalars: dict[str, Any], group: dict[str, Any]) -> None:
         """Write over what the rows update."""
-        if group["differentiable"] or may_ask and are_asked():
+        if group["differentiable"] or may_ask and are_asked(rows):
             recorded_updates(rule, rows, scalars)
         else:
             fused_updates(rule, rows, scalars, together(group))
