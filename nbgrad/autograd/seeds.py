@@ -56,8 +56,8 @@ def make_seeds(op: str, roots, cotangents, recorded: bool) -> list[tuple[Any, Te
             roots = tuple(map(values_if_sparse, roots))
     if isinstance(roots, Tensor):
         if cotangents is None:
-            seed = implicit_seed(op, roots.layout, recorded)
-            return [(root_edge(op, roots), seed_of(roots, seed) if wrapper_classes else seed)]
+            edge, seed = root_edge(op, roots), implicit_seed(op, roots.layout, recorded)
+            return [(edge, seed_of(roots, seed) if wrapper_classes else seed)]
         if isinstance(cotangents, Tensor):
             return [(root_edge(op, roots), explicit_seed(op, cotangents, roots.layout, 0))]
     roots = as_sequence(op, "roots", roots)

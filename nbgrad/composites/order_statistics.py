@@ -158,7 +158,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     if not 1 <= k <= size:
         raise RangeError(f"kthvalue: k = {k} is out of range for dimension {dim}, expected 1 to {size}.")
     order = scalar.top_indices(input, k, dim, False) if input.ndim else input.argsort(dim, False, True)
-    found = order.narrow(dim, k - 1, 1) if input.ndim else order
+    found = order.narrow(dim, k - 1, 1).contiguous() if input.ndim else order
     values = scalar.pick(input, found, dim, bool(keepdim) or not input.ndim, "KthvalueBackward0")
     return EXTREMUM_OF["kthvalue"](values, without_dim(found, keepdim, dim))
 
