@@ -345,7 +345,7 @@ REASONS = {
         "5 to 10 us from Python, of 3 to 6 of torch's for images of four by four; rows and volumes are cut out of images here",
     ),
     **dict.fromkeys(
-        ("add", "add, a row", "sub", "mul", "bitwise_xor", "outer", "ones_like", "nn.functional.pad", "sum, of rows"),
+        ("add", "add, a row", "sub", "mul", "bitwise_xor", "outer", "ones_like", "nn.functional.pad", "sum, of rows", "dsplit"),
         "one pass over memory: 0.5 to 1.5 between runs on an AMD EPYC that others use",
     ),
     **dict.fromkeys(("expand_copy", "unbind_copy", "view_copy", "unsqueeze_copy"), "see add"),

@@ -342,9 +342,10 @@ def test_ctc_loss(compare, sizes):
     targets = RNG.integers(1, classes, size=(count, length))
 
     def loss(lib, x):
-        return lib.nn.functional.ctc_loss(x, lib.asarray(targets), (steps,) * count, (length,) * count)
+        # torch's gradient by the logarithms is right behind log_softmax alone.
+        return lib.nn.functional.ctc_loss(x.log_softmax(2), lib.asarray(targets), (steps,) * count, (length,) * count)
 
-    compare(f"ctc_loss {'x'.join(map(str, sizes))}, forward and backward", both(backward_of(loss, x)), budget=0.8)
+    compare(f"ctc_loss {'x'.join(map(str, sizes))}, forward and backward", both(backward_of(loss, x)), budget=0.8, tolerance=1e-3)
 
 
 # A norm of rows or channels, and the shapes of its operand and of its parameters.
