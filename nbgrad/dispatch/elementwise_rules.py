@@ -273,7 +273,7 @@ def new_plan() -> Callable[..., Plan]:
 
 def laid_like(x: Tensor, layout: Layout) -> Tensor:
     """A tensor with the strides of a layout of its shape that has no gaps; itself where it has them."""
-    if x.layout.strides == layout.strides or x.layout.shape != layout.shape:
+    if x.layout.strides == layout.strides or x.layout.shape != layout.shape or not layout.numel:
         return x
     order = sorted(range(layout.ndim), key=lambda k: layout.strides[k], reverse=True)
     row_major = CALLS["contiguous_copy"](CALLS["permute_dims"](x, tuple(order)))
