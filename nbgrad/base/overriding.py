@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from typing import Iterable
 
-__all__ = ["OWN", "TORCHS", "adopt_torch_name", "overrides_functions"]
+__all__ = ["OWN", "TORCHS", "adopt_torch_name", "asked_in_order", "overrides_functions"]
 
 OWN, TORCHS = "__nbgrad_function__", "__torch_function__"
 
@@ -25,3 +26,17 @@ def adopt_torch_name(kind: type) -> bool:
         return False
     setattr(kind, OWN, inspect.getattr_static(kind, TORCHS))
     return True
+
+
+def asked_in_order(kinds: Iterable[type]) -> tuple[type, ...]:
+    """Types of arguments in the order in which they are asked what a call means: theirs, each once, a subclass before its base.
+
+    >>> from nbgrad.base.overriding import asked_in_order
+    >>> asked_in_order([int, float, bool, int])
+    (<class 'bool'>, <class 'int'>, <class 'float'>)
+    """
+    found: list[type] = []
+    for kind in kinds:
+        if kind not in found:
+            found.insert(next((k for k, other in enumerate(found) if issubclass(kind, other)), len(found)), kind)
+    return tuple(found)

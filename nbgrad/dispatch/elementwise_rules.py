@@ -21,7 +21,6 @@ from ..graph.edges import Node
 from ..graph.node import NODE_SAVES
 from ..graph.saved import free_all, require_history, unpack
 from ..native.plans import ElementwisePlan, LateRecord, Plan
-from ..ops import shapes
 from ..ops.core import OPS, Elementwise
 from ..ops.expr import guarded, postorder, symbol
 from ..tensors.layout import TRACED, Layout, broadcast_shapes, layout_of
@@ -272,12 +271,12 @@ def new_plan() -> Callable[..., Plan]:
 
 
 def laid_like(x: Tensor, layout: Layout) -> Tensor:
-    """A tensor with the strides of a layout of its shape that has no gaps; itself where it has them."""
-    if x.layout.strides == layout.strides or x.layout.shape != layout.shape or not layout.numel:
+    """A tensor with the strides of a layout of its shape; itself where it has them, or is to be summed to another shape."""
+    own = x.layout
+    if own.strides == layout.strides or own.shape != layout.shape:
         return x
-    order = sorted(range(layout.ndim), key=lambda k: layout.strides[k], reverse=True)
-    row_major = CALLS["contiguous_copy"](CALLS["permute_dims"](x, tuple(order)))
-    return row_major if layout.contiguous else CALLS["permute_dims"](row_major, shapes.inverse_permutation(tuple(order)))
+    laid: Tensor = CALLS["clone_like"](x, layout_of(own.dtype, own.shape, layout.strides, own.device))
+    return laid
 
 
 def cotangent_kind(g: Layout, out: Layout) -> Any:

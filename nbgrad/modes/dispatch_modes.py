@@ -16,9 +16,10 @@ from typing import Any, Callable, Iterable, Iterator
 from ..base.errors import ArgumentError, UsageError
 from ..base.grad_mode import dispatch_modes, special
 from ..base.locks import new_rlock
-from ..tensors.layout import DispatchMark
+from ..base.overriding import asked_in_order
 from ..tensors.tensor import Tensor
 from .interpreters import Presence
+from .wrappers import is_wrapped
 
 __all__ = [
     "BaseTorchDispatchMode",
@@ -209,13 +210,5 @@ def ask(func: Any, types: tuple[type, ...], args: tuple, kwargs: dict) -> Any:
 
 
 def dispatch_types(operands: Any) -> tuple[type, ...]:
-    """The classes among arguments that are asked: in their order, a subclass before its base."""
-    kinds: list[type] = []
-    for x in operands:
-        if not (isinstance(x, Tensor) and isinstance(x.layout.special, DispatchMark)):
-            continue
-        kind = getattr(x, "_class_of_parameter_", type(x))
-        if kind not in kinds:
-            place = next((k for k, other in enumerate(kinds) if issubclass(kind, other)), len(kinds))
-            kinds.insert(place, kind)
-    return tuple(kinds)
+    """The classes among arguments that are asked, in order."""
+    return asked_in_order(getattr(x, "_class_of_parameter_", type(x)) for x in operands if is_wrapped(x))

@@ -23,7 +23,7 @@ from ..base.errors import ArgumentError
 from ..base.function_attributes import attach
 from ..base.grad_mode import mode as grad_mode, special, unusual
 from ..base.locks import new_rlock
-from ..base.overriding import OWN, TORCHS, adopt_torch_name, overrides_functions
+from ..base.overriding import OWN, TORCHS, adopt_torch_name, asked_in_order, overrides_functions
 from ..graph.edges import accumulator_of
 from ..graph.task import state as pass_state
 from ..tensors.layout import Layout, marked_layout, sparse_marks
@@ -102,14 +102,11 @@ def overriding_type(x: Any) -> type | None:
 
 
 def overriding_types(arguments: Any) -> tuple[type, ...]:
-    """The types to ask: in order of the arguments, a subclass before its base."""
+    """The types to ask, in order."""
     kinds: list[type] = []
     for x in arguments:
-        for kind in overriding_types(x) if isinstance(x, (tuple, list)) else (overriding_type(x),):
-            if kind is not None and kind not in kinds:
-                place = next((k for k, other in enumerate(kinds) if issubclass(kind, other)), len(kinds))
-                kinds.insert(place, kind)
-    return tuple(kinds)
+        kinds += overriding_types(x) if isinstance(x, (tuple, list)) else [kind] if (kind := overriding_type(x)) is not None else []
+    return asked_in_order(kinds)
 
 
 def arguments_of(call: Call) -> tuple:

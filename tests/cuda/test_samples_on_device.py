@@ -7,6 +7,7 @@ They run on the emulated device, in a child process; a third of them, of those e
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from nbgrad.base.calls import CALLS
 from nbgrad.kernels.cuda import cusolver
 from nbgrad.ops.core import OPS, Elementwise
 from tests.samples import SAMPLES
-from tests.samples.checking import as_tuple, close, flatten, run, tensors, to_tensor, waves
+from tests.samples.checking import close, flatten, run, tensors, waves
 
 from .emulation import in_a_child, on_gpus, slow_too, without_gpus
 
@@ -62,14 +63,7 @@ def there(x, requires_grad: bool = False):
     return moved.requires_grad_() if x.requires_grad else moved
 
 
-def run_there(row, operands: list, call) -> tuple:
-    """``checking.run`` with the attributes' tensors on the GPU."""
-    attributes = {name: there(to_tensor(x)) for name, x in call.attributes.items()}
-    if row.name.endswith("_") or row.name == "setitem":
-        operands = [operands[0].clone(), *operands[1:]]
-        CALLS[row.name](*operands, **attributes)
-        return (operands[0],)
-    return as_tuple(CALLS[row.name](*operands, **attributes))
+run_there = partial(run, there=there)
 
 
 def agree(got, want, dtype: str, what: str, gpu: bool = True) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -67,14 +68,7 @@ def there(x):
     return moved.requires_grad_() if x.requires_grad else moved
 
 
-def run_there(row, operands: list, call) -> tuple:
-    """``checking.run`` with the attributes' tensors on meta."""
-    attributes = {name: there(to_tensor(x)) for name, x in call.attributes.items()}
-    if row.name.endswith("_") or row.name == "setitem":
-        operands = [operands[0].clone(), *operands[1:]]
-        CALLS[row.name](*operands, **attributes)
-        return (operands[0],)
-    return as_tuple(CALLS[row.name](*operands, **attributes))
+run_there = partial(run, there=there)
 
 
 def told(x, device: str):

@@ -68,16 +68,19 @@ def attributes_of(call: Case) -> dict:
     return {name: to_tensor(x) for name, x in call.attributes.items()}
 
 
-def call_of(row: Row, call: Case) -> Callable[[list], tuple]:
+def call_of(row: Row, call: Case, there: Callable[[Any], Any] | None = None) -> Callable[[list], tuple]:
     """The case as a function of its operands: the results, as a tuple; what writes into its operand gets a clone, the result.
 
-    It names neither the row nor the tables: what is compiled compares all that it can reach.
+    It names neither the row nor the tables: what is compiled compares all that it can reach. ``there`` moves the tensors among the
+    attributes to the device of the operands.
     """
     operation, attributes = CALLS[row.name], call.attributes
     writes = row.name.endswith("_") or row.name == "setitem"
 
     def called(operands: list) -> tuple:
         options = {name: to_tensor(x) for name, x in attributes.items()}
+        if there is not None:
+            options = {name: there(x) for name, x in options.items()}
         if not writes:
             return as_tuple(operation(*operands, **options))
         operands = [operands[0].clone(), *operands[1:]]
@@ -87,9 +90,9 @@ def call_of(row: Row, call: Case) -> Callable[[list], tuple]:
     return called
 
 
-def run(row: Row, operands: list, call: Case) -> tuple:
+def run(row: Row, operands: list, call: Case, there: Callable[[Any], Any] | None = None) -> tuple:
     """The results of the operation: see ``call_of``."""
-    return call_of(row, call)(operands)
+    return call_of(row, call, there)(operands)
 
 
 def as_tuple(result: Any) -> tuple:
